@@ -130,16 +130,16 @@ class FileReadAhead:
     def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
         """See `ObjectStore.get_ranges`. Waits for ranges that another thread is reading."""
         with self._kept.lock:
-            found = [_holding(self.readings, wanted.start, wanted.stop) for wanted in ranges]
+            held = [_holding(self.readings, range_.start, range_.stop) for range_ in ranges]
             missing = [
-                ByteRange(one[-1].stop if one else wanted.start, wanted.stop)
-                for one, wanted in zip(found, ranges, strict=True)
-                if not one or one[-1].stop < wanted.stop
+                ByteRange(readings[-1].stop if readings else range_.start, range_.stop)
+                for readings, range_ in zip(held, ranges, strict=True)
+                if not readings or readings[-1].stop < range_.stop
             ]
             new = self._begin(missing) if missing else []
         if new:
             self._read(path, new)
-        return [_cut(one, new, wanted) for one, wanted in zip(found, ranges, strict=True)]
+        return [_cut(readings, new, range_) for readings, range_ in zip(held, ranges, strict=True)]
 
     def forget(self) -> None:
         """Remove all ranges: after a fork, the threads that read them do not exist in the child."""
@@ -150,8 +150,8 @@ class FileReadAhead:
 
     def _read(self, path: str, new: Sequence[_Reading]) -> None:
         try:
-            wanted = [ByteRange(reading.start, reading.stop) for reading in new]
-            buffers = self._store.get_ranges(path, wanted)
+            ranges = [ByteRange(reading.start, reading.stop) for reading in new]
+            buffers = self._store.get_ranges(path, ranges)
         except BaseException as error:
             with self._kept.lock:
                 for reading in new:

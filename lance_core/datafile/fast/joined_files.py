@@ -130,13 +130,13 @@ class JoinedFiles:
         arrays = run_decoding(
             run_interleaved(decodings), lambda ranges: self._ranges.get(ranges, read)
         )
-        found = [
+        columns = [
             pa.chunked_array(chunks, field.storage_type)
             for field, chunks in zip(fields, arrays, strict=True)
         ]
-        if any(len(column) != len(rows) for column in found):
+        if any(len(column) != len(rows) for column in columns):
             raise CorruptFileError("another number of rows was decoded than requested")
-        return found
+        return columns
 
 
 class FileColumns(NamedTuple):
@@ -197,25 +197,25 @@ def _footers(tails: Sequence[pa.Buffer], sizes: Int64Array) -> npt.NDArray[np.vo
     """The footers of all files; see `lance_core.datafile.footer` for their layout."""
     if min(tail.size for tail in tails) < FOOTER_LENGTH:
         raise CorruptFileError("a file is shorter than its footer")
-    found: npt.NDArray[np.void] = np.frombuffer(
+    footers: npt.NDArray[np.void] = np.frombuffer(
         b"".join([memoryview(tail)[-FOOTER_LENGTH:] for tail in tails]), _FOOTER
     )
-    kinds = found[["num_columns", "major", "minor", "magic"]]
-    if found["magic"][0] != MAGIC or (kinds != kinds[0]).any() or not found["num_columns"][0]:
+    kinds = footers[["num_columns", "major", "minor", "magic"]]
+    if footers["magic"][0] != MAGIC or (kinds != kinds[0]).any() or not footers["num_columns"][0]:
         raise CorruptFileError("the files differ in their versions or columns")
-    _check_footers(found, sizes - FOOTER_LENGTH)
-    return found
+    _check_footers(footers, sizes - FOOTER_LENGTH)
+    return footers
 
 
-def _check_footers(found: npt.NDArray[np.void], ends: Int64Array) -> None:
+def _check_footers(footers: npt.NDArray[np.void], ends: Int64Array) -> None:
     """Raise `CorruptFileError` unless the parts of each file are in order before its footer."""
-    positions = [found[name].astype(np.int64) for name in ("columns", "column_table")]
-    positions += [found["buffer_table"].astype(np.int64)]
+    positions = [footers[name].astype(np.int64) for name in ("columns", "column_table")]
+    positions += [footers["buffer_table"].astype(np.int64)]
     columns, table, buffers = positions
     is_in_order = (columns >= 0) & (columns <= table) & (table <= buffers)
-    is_in_order &= buffers - table == TABLE_ENTRY * found["num_columns"].astype(np.int64)
-    is_in_order &= buffers <= ends - TABLE_ENTRY * found["num_buffers"].astype(np.int64)
-    if not is_in_order.all() or not found["num_buffers"].all():
+    is_in_order &= buffers - table == TABLE_ENTRY * footers["num_columns"].astype(np.int64)
+    is_in_order &= buffers <= ends - TABLE_ENTRY * footers["num_buffers"].astype(np.int64)
+    if not is_in_order.all() or not footers["num_buffers"].all():
         raise CorruptFileError("the parts of a file are not in order before its footer")
 
 
@@ -254,16 +254,16 @@ class _Metadata:
 
     def of_column(self, number: int) -> list[bytes]:
         """The serialised ``ColumnMetadata`` of a column in each file."""
-        places = self._places[:, number].tolist()
-        found = zip(self._copies, places, strict=True)
-        return [copy[start:stop] for copy, (start, stop) in found]
+        ranges = self._places[:, number].tolist()
+        parts = zip(self._copies, ranges, strict=True)
+        return [copy[start:stop] for copy, (start, stop) in parts]
 
     @property
     def files(self) -> list[FileColumns]:
         """The metadata of each file."""
         size = TABLE_ENTRY * self.num_columns
-        found = zip(self.data_ends.tolist(), self._copies, strict=True)
-        return [FileColumns(end, copy[len(copy) - size :], copy) for end, copy in found]
+        files = zip(self.data_ends.tolist(), self._copies, strict=True)
+        return [FileColumns(end, copy[len(copy) - size :], copy) for end, copy in files]
 
     @property
     def nbytes(self) -> int:
@@ -289,37 +289,37 @@ class JoinedColumns(LazyItems[Column]):
 
     def _make(self, index: int) -> Column:
         with self._lock:
-            found = self._made.get(index)
-            if found is None:
-                found = self._made[index] = self._joined(index)
-        return found
+            column = self._made.get(index)
+            if column is None:
+                column = self._made[index] = self._joined(index)
+        return column
 
     def _joined(self, index: int) -> Column:
         """The pages of a column of all files, as one column."""
-        found = self._parser.parse_files(self._metadata.of_column(index))
-        owners = np.repeat(np.arange(len(found.num_pages)), found.num_pages)
-        self._check_rows(np.bincount(owners, found.num_rows, len(found.num_pages)))
-        first, size = np.array(found.offsets, np.int64), np.array(found.sizes, np.int64)
-        files = np.repeat(owners, found.num_buffers)
+        parsed = self._parser.parse_files(self._metadata.of_column(index))
+        owners = np.repeat(np.arange(len(parsed.num_pages)), parsed.num_pages)
+        self._check_rows(np.bincount(owners, parsed.num_rows, len(parsed.num_pages)))
+        first, size = np.array(parsed.offsets, np.int64), np.array(parsed.sizes, np.int64)
+        files = np.repeat(owners, parsed.num_buffers)
         is_inside = (first >= 0) & (size >= 0) & (first + size <= self._metadata.data_ends[files])
         if not is_inside.all():
             raise CorruptFileError("a buffer of a page is outside of its file")
         begins = first + self._bases[files]
         table = PageArrays(
-            found.encodings,
-            np.array(found.kinds, np.int64),
-            np.array(found.num_rows, np.int64),
-            np.cumsum([0, *found.num_buffers]),
+            parsed.encodings,
+            np.array(parsed.kinds, np.int64),
+            np.array(parsed.num_rows, np.int64),
+            np.cumsum([0, *parsed.num_buffers]),
             begins,
             begins + size,
         )
-        return Column(table, (), found.encoding, [0, *np.cumsum(table.num_rows).tolist()])
+        return Column(table, (), parsed.encoding, [0, *np.cumsum(table.num_rows).tolist()])
 
-    def _check_rows(self, found: npt.NDArray[Any]) -> None:
+    def _check_rows(self, num_rows: npt.NDArray[Any]) -> None:
         """Raise `CorruptFileError` unless the pages of each file have its rows.
 
         A column within fixed-size lists has a multiple of them, the same in all files.
         """
-        scale = found[0] // max(1, self._num_rows[0])
-        if (found != self._num_rows * scale).any():
+        scale = num_rows[0] // max(1, self._num_rows[0])
+        if (num_rows != self._num_rows * scale).any():
             raise CorruptFileError("the pages of a column do not have the rows of its file")

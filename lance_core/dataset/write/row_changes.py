@@ -59,7 +59,7 @@ class RowChanges:
 
     def to_json(self) -> str:
         """The JSON text for another process; `from_json` parses it."""
-        names = [one.name for one in dataclasses.fields(RowChanges)]
+        names = [field.name for field in dataclasses.fields(RowChanges)]
         rows = {
             id_: base64.b64encode(offsets.astype("<u4").tobytes()).decode()
             for id_, offsets in self.affected_rows.items()
@@ -67,8 +67,8 @@ class RowChanges:
         return json.dumps(
             {
                 **{name: getattr(self, name) for name in names},
-                "updated_fragments": [one.to_json() for one in self.updated_fragments],
-                "new_fragments": [one.to_json() for one in self.new_fragments],
+                "updated_fragments": [fragment.to_json() for fragment in self.updated_fragments],
+                "new_fragments": [fragment.to_json() for fragment in self.new_fragments],
                 "affected_rows": rows,
                 "inserted_keys": base64.b64encode(zlib.compress(self.inserted_keys)).decode(),
             }
@@ -80,7 +80,9 @@ class RowChanges:
         try:
             tree = json.loads(text)
             for name in ("updated_fragments", "new_fragments"):
-                fragments = (FragmentMetadata.from_json(json.dumps(one)) for one in tree[name])
+                fragments = (
+                    FragmentMetadata.from_json(json.dumps(stored)) for stored in tree[name]
+                )
                 tree[name] = tuple(fragments)
             tree["removed_fragment_ids"] = tuple(tree["removed_fragment_ids"])
             tree["affected_rows"] = {
@@ -161,7 +163,9 @@ def write_row_changes(
 
 
 def _metadata(fragments: Iterable[Fragment]) -> tuple[FragmentMetadata, ...]:
-    return tuple(FragmentMetadata.of(one, one.physical_rows or 0) for one in fragments)
+    return tuple(
+        FragmentMetadata.of(fragment, fragment.physical_rows or 0) for fragment in fragments
+    )
 
 
 def _check_live(snapshot: Snapshot, rows: dict[int, npt.NDArray[np.uint32]]) -> None:
@@ -192,8 +196,8 @@ def change_rows(
         with discard_on_failure(version.root) as files:
             for change in work(version):
                 changes.append(change)
-                files.data += [one.to_fragment() for one in change.new_fragments]
-                files.deletions += [one.to_fragment() for one in change.updated_fragments]
+                files.data += [fragment.to_fragment() for fragment in change.new_fragments]
+                files.deletions += [fragment.to_fragment() for fragment in change.updated_fragments]
             return _commit(version, changes, how, files, options, environment)
 
     return retry_on_conflict(how.verb, snapshot, attempt, retries, environment)
@@ -211,13 +215,13 @@ def _commit(
     if how.predicate is not None and files.data:
         raise InvalidInputError("a change of rows with a predicate must only delete rows")
     counts = RowChangeCounts(
-        num_inserted_rows=sum(one.num_inserted_rows for one in changes),
-        num_updated_rows=sum(one.num_updated_rows for one in changes),
-        num_deleted_rows=sum(one.num_deleted_rows for one in changes),
+        num_inserted_rows=sum(change.num_inserted_rows for change in changes),
+        num_updated_rows=sum(change.num_updated_rows for change in changes),
+        num_deleted_rows=sum(change.num_deleted_rows for change in changes),
     )
     if not affected and not files.data:
         return snapshot, counts
-    removed = tuple(id_ for one in changes for id_ in one.removed_fragment_ids)
+    removed = tuple(id_ for change in changes for id_ in change.removed_fragment_ids)
     operation: Operation
     if how.predicate is not None:
         operation = Delete(tuple(files.deletions), removed, how.predicate, affected_rows=affected)
@@ -268,7 +272,7 @@ def _modified(snapshot: Snapshot, names: Sequence[str] | None) -> tuple[int, ...
 
 def _inserted_keys(snapshot: Snapshot, changes: Sequence[RowChanges]) -> KeyExistenceFilter | None:
     """The filter of the primary keys of all new rows; None without any."""
-    bitmaps = [one.inserted_keys for one in changes if one.inserted_keys]
+    bitmaps = [change.inserted_keys for change in changes if change.inserted_keys]
     if not bitmaps:
         return None
     bits = KeyBits(primary_key(snapshot.schema))

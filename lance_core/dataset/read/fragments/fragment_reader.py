@@ -64,17 +64,17 @@ def read_fields(
         return []
     if fragment.overlays:
         raise UnsupportedFeatureError(f"fragment {fragment.id} has data overlay files")
-    places = files_of_fields(snapshot, fragment, fields)
+    by_file = files_of_fields(snapshot, fragment, fields)
     columns: dict[int, pa.ChunkedArray] = {}
-    if not any(number >= 0 for number in places):
+    if not any(number >= 0 for number in by_file):
         check_some_count(snapshot, fragment)
-    for number, mine in places.items():
+    for number, mine in by_file.items():
         if number >= 0:
             read = _read_file(snapshot, fragment, number, [fields[i] for i in mine], rows)
             columns.update(zip(mine, read, strict=True))
-    for i in places.get(NOWHERE, ()):
+    for i in by_file.get(NOWHERE, ()):
         columns[i] = pa.chunked_array([pa.nulls(len(rows), fields[i].arrow_type)])
-    for i in places.get(SPLIT, ()):
+    for i in by_file.get(SPLIT, ()):
         columns[i] = _read_split(snapshot, fragment, fields[i], rows)
     return [columns[i] for i in range(len(fields))]
 
@@ -106,18 +106,18 @@ def files_of_fields(
     The result of the last read of a fragment is cached: computing it would dominate the time of
     reading single rows.
     """
-    kept = snapshot.places.get(fragment.id)
-    if kept is not None and kept[0] is fragment and kept[1] is fields:
-        return kept[2]
+    cached = snapshot.places.get(fragment.id)
+    if cached is not None and cached[0] is fragment and cached[1] is fields:
+        return cached[2]
     homes = fragment.file_of_field()
-    found: dict[int, list[int]] = {}
+    unsorted: dict[int, list[int]] = {}
     for i, field in enumerate(fields):
-        place = _place(field, homes, fragment)
-        found.setdefault(NOWHERE if place is None else place, []).append(i)
-    places = dict(sorted(found.items()))
+        number = _place(field, homes, fragment)
+        unsorted.setdefault(NOWHERE if number is None else number, []).append(i)
+    by_file = dict(sorted(unsorted.items()))
     if isinstance(fields, tuple):  # only an immutable value is a safe cache key
-        snapshot.places[fragment.id] = fragment, fields, places
-    return places
+        snapshot.places[fragment.id] = fragment, fields, by_file
+    return by_file
 
 
 def _leaf_ids(field: Field, homes: Mapping[int, int]) -> Iterator[int]:
@@ -145,18 +145,18 @@ def _place(field: Field, homes: Mapping[int, int], fragment: Fragment) -> int | 
 
     Returns `SPLIT` if several files contain parts of it.
     """
-    found = {homes.get(leaf) for leaf in _leaf_ids(field, homes)}
-    if len(found) > 1:
+    numbers = {homes.get(leaf) for leaf in _leaf_ids(field, homes)}
+    if len(numbers) > 1:
         return SPLIT
-    (place,) = found
-    if place is None or not field.is_struct or _is_one_column(field, homes):
-        return place
-    file = fragment.files[place]
+    (number,) = numbers
+    if number is None or not field.is_struct or _is_one_column(field, homes):
+        return number
+    file = fragment.files[number]
     if _has_leaves_only(file):
-        return place
+        return number
     structs = {part.id for part in field.walk() if part.is_struct}
     # A file may contain the children without the column of the struct itself.
-    return place if structs.issubset(file.fields) else SPLIT
+    return number if structs.issubset(file.fields) else SPLIT
 
 
 def _has_leaves_only(file: DataFile) -> bool:
@@ -169,10 +169,10 @@ def check_count(
 ) -> FileReader:
     """Open ``file``; raises `CorruptFileError` unless it has ``expected`` rows."""
     reader = snapshot.reader(file)
-    found = reader.num_rows
-    if found != expected:
+    num_rows = reader.num_rows
+    if num_rows != expected:
         raise CorruptFileError(
-            f"the file has {found} rows, fragment {fragment.id} has {expected}",
+            f"the file has {num_rows} rows, fragment {fragment.id} has {expected}",
             path=file.store_path(snapshot.base(file.base_id)),
             field="DataFragment.physical_rows",
         )
@@ -206,13 +206,13 @@ def _read_blobs(
 ) -> list[pa.ChunkedArray]:
     """The values of fields, with version 2 blobs as descriptions, bytes or a writer's input."""
     blobs = [_with_blobs_v2(field, snapshot.blobs_v2) for field in fields]
-    wanted = [
+    read_as = [
         field if blob is None else described_in_file(blob)
         for field, blob in zip(fields, blobs, strict=True)
     ]
-    stored = as_in_file(file, wanted)
+    stored = as_in_file(file, read_as)
     read = reader.read(stored, file.columns(), rows)
-    columns = list(map(as_version_2, read, wanted, stored))
+    columns = list(map(as_version_2, read, read_as, stored))
     for i, blob in enumerate(blobs):
         if blob is not None:
             as_given = has_given_blobs(fields[i])
@@ -251,33 +251,33 @@ def _read_members(
     """Like `_read_split`, for files whose leaf columns include the validity of structs."""
     if isinstance(rows, RowRange) and any(part.is_list for part in field.walk()):
         # A new file has any value for a deleted row, perhaps a list of another length.
-        kept = live(snapshot, fragment, rows)
-        if isinstance(kept, RowIndices):
-            return _spread(_read_members(snapshot, fragment, field, kept), kept, rows)
+        live_rows = live(snapshot, fragment, rows)
+        if isinstance(live_rows, RowIndices):
+            return _spread(_read_members(snapshot, fragment, field, live_rows), live_rows, rows)
     homes = fragment.file_of_field()
     parts = []
-    for place in sorted({homes[leaf] for leaf in _leaf_ids(field, homes) if leaf in homes}):
-        part = _part_in(field, homes, place)
+    for number in sorted({homes[leaf] for leaf in _leaf_ids(field, homes) if leaf in homes}):
+        part = _part_in(field, homes, number)
         assert part is not None
-        (column,) = _read_file(snapshot, fragment, place, [part], rows)
+        (column,) = _read_file(snapshot, fragment, number, [part], rows)
         parts.append((part, combine_chunks(column)))
     return pa.chunked_array([_merged(field, parts)])
 
 
-def _spread(values: pa.ChunkedArray, kept: RowIndices, rows: RowRange) -> pa.ChunkedArray:
-    """``values`` of the rows ``kept``, with null for the other ``rows``."""
+def _spread(values: pa.ChunkedArray, present: RowIndices, rows: RowRange) -> pa.ChunkedArray:
+    """``values`` of the rows ``present``, with null for the other ``rows``."""
     missing = np.ones(len(rows), bool)
-    missing[kept.values - rows.start] = False
+    missing[present.values - rows.start] = False
     return values.take(pa.array(np.cumsum(~missing) - 1, mask=missing))
 
 
-def _part_in(field: Field, homes: Mapping[int, int], place: int) -> Field | None:
-    """``field`` with only the parts in the file number ``place``; None if there are none."""
+def _part_in(field: Field, homes: Mapping[int, int], number: int) -> Field | None:
+    """``field`` with only the parts in the file number ``number``; None if there are none."""
     if field.is_blob or _is_one_column(field, homes):
-        return field if homes.get(field.id) == place else None
-    children = [_part_in(child, homes, place) for child in field.children]
-    kept = tuple(child for child in children if child is not None)
-    return field.with_children(kept) if kept else None
+        return field if homes.get(field.id) == number else None
+    children = [_part_in(child, homes, number) for child in field.children]
+    stored = tuple(child for child in children if child is not None)
+    return field.with_children(stored) if stored else None
 
 
 def _merged(field: Field, parts: Sequence[tuple[Field, pa.Array]]) -> pa.Array:
@@ -294,14 +294,14 @@ def _merged(field: Field, parts: Sequence[tuple[Field, pa.Array]]) -> pa.Array:
         raise UnsupportedFeatureError(f"field {field.name!r} is spread over several data files")
     members = []
     for child in field.children:
-        found = [
+        below_parts = [
             (below, struct.field(number))
-            for one, struct in parts
-            for number, below in enumerate(one.children)
+            for part_field, struct in parts
+            for number, below in enumerate(part_field.children)
             if below.id == child.id
         ]
-        if found:
-            members.append(_merged(child, found))
+        if below_parts:
+            members.append(_merged(child, below_parts))
         else:
             members.append(pa.nulls(len(array), child.arrow_type))
     nulls = [np.asarray(array.is_null()) for _, array in parts]

@@ -59,13 +59,13 @@ def rows_left(
     if stop <= start or not _has_statistics(fragment):
         return whole
     node = condition_node(condition)
-    found = {} if node is None else _statistics(snapshot, fragment, condition.columns)
-    if node is None or not found:
+    by_path = {} if node is None else _statistics(snapshot, fragment, condition.columns)
+    if node is None or not by_path:
         return whole
     # Files of one fragment may have batches of different lengths.
-    edges = np.unique(np.concatenate([one.statistics.edges for one in found.values()]))
+    edges = np.unique(np.concatenate([known.statistics.edges for known in by_path.values()]))
     edges = np.unique(np.clip(edges, start, stop))
-    keep = _may_pass(node, found, edges[:-1])
+    keep = _may_pass(node, by_path, edges[:-1])
     return Skipped(_ranges(edges, keep), len(keep), int(np.count_nonzero(~keep)))
 
 
@@ -84,11 +84,11 @@ def spans_left(
     spans = row_selection.selected_spans(snapshot, node, spans, names)
     if not spans:
         return spans
-    found = {name: _meta_bounds(snapshot, name, spans, with_deleted) for name in names}
-    may_pass = interval_analysis.may_be_true(node, lambda c: found.get(c.path[0]), len(spans))
+    bounds = {name: _meta_bounds(snapshot, name, spans, with_deleted) for name in names}
+    may_pass = interval_analysis.may_be_true(node, lambda c: bounds.get(c.path[0]), len(spans))
     if may_pass.all():
         return spans
-    return tuple(spans[place] for place in np.flatnonzero(may_pass).tolist())
+    return tuple(spans[number] for number in np.flatnonzero(may_pass).tolist())
 
 
 def _meta_bounds(
@@ -148,42 +148,42 @@ def _statistics(
             continue
         if fragment.files[home].version_facts.has_page_statistics:
             by_file.setdefault(home, []).append((path, field))
-    found: dict[Path, _FieldStatistics] = {}
-    for number, wanted in by_file.items():
+    by_path: dict[Path, _FieldStatistics] = {}
+    for number, fields in by_file.items():
         reader = snapshot.reader(fragment.files[number])
-        statistics = reader.page_statistics([field for _, field in wanted])
+        statistics = reader.page_statistics([field for _, field in fields])
         if statistics is not None and reader.num_rows == snapshot.physical_rows(fragment):
-            present = [(path, field) for path, field in wanted if field.id in statistics.fields]
-            found.update((path, _FieldStatistics(field, statistics)) for path, field in present)
-    return found
+            present = [(path, field) for path, field in fields if field.id in statistics.fields]
+            by_path.update((path, _FieldStatistics(field, statistics)) for path, field in present)
+    return by_path
 
 
 def field_at(snapshot: Snapshot, path: Path) -> Field | None:
     """The field at ``path`` if all its parents are structs, else None."""
     siblings: Sequence[Field] = snapshot.schema.fields
-    found: Field | None = None
+    current: Field | None = None
     for name in path:
-        if found is not None and not found.is_struct:
+        if current is not None and not current.is_struct:
             return None
-        found = next((field for field in siblings if field.name == name), None)
-        if found is None:
+        current = next((field for field in siblings if field.name == name), None)
+        if current is None:
             return None
-        siblings = found.children
-    return found
+        siblings = current.children
+    return current
 
 
 def _may_pass(
-    node: Node, found: Mapping[Path, _FieldStatistics], starts: npt.NDArray[np.int64]
+    node: Node, statistics_of: Mapping[Path, _FieldStatistics], starts: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:
     """For each run of rows (``starts``: first rows), True if some row may satisfy the condition."""
 
     def bounds_of(column: ColumnNode) -> Bounds | None:
-        one = found.get(column.path)
-        if one is None:
+        known = statistics_of.get(column.path)
+        if known is None:
             return None
-        runs = np.searchsorted(one.statistics.edges, starts, side="right") - 1
-        sizes = np.diff(one.statistics.edges)
-        return _bounds(one.statistics.fields[one.field.id], one.field, runs, sizes)
+        runs = np.searchsorted(known.statistics.edges, starts, side="right") - 1
+        sizes = np.diff(known.statistics.edges)
+        return _bounds(known.statistics.fields[known.field.id], known.field, runs, sizes)
 
     return interval_analysis.may_be_true(node, bounds_of, len(starts))
 

@@ -50,35 +50,37 @@ def addresses_at(snapshot: Snapshot, places: Int64Array) -> npt.NDArray[np.uint6
     """The addresses of the rows at ``places``, none of which is negative."""
     ids = snapshot.manifest.fragments.counts.ids.astype(np.uint64)
     low = (places & 0xFFFFFFFF).astype(np.uint64)
-    found: npt.NDArray[np.uint64] = ids[places >> OFFSET_BITS] << np.uint64(OFFSET_BITS) | low
-    return found
+    addresses: npt.NDArray[np.uint64] = ids[places >> OFFSET_BITS] << np.uint64(OFFSET_BITS) | low
+    return addresses
 
 
 def live_places(snapshot: Snapshot, ids: npt.NDArray[np.uint64]) -> Int64Array:
     """The place (see `RowIdIndex`) of the live row with each of these stable ids, -1 for none."""
-    wanted, order = np.unique(ids, return_inverse=True)
-    found: Int64Array = _live_places(snapshot, row_id_index(snapshot).candidates(wanted))[order]
-    return found
+    distinct_ids, order = np.unique(ids, return_inverse=True)
+    places: Int64Array = _live_places(snapshot, row_id_index(snapshot).candidates(distinct_ids))[
+        order
+    ]
+    return places
 
 
 def places_of(
-    snapshot: Snapshot, selector: Selector, wanted: Int64Array, ignore_deletions: bool = False
+    snapshot: Snapshot, selector: Selector, numbers: Int64Array, ignore_deletions: bool = False
 ) -> Int64Array:
     """The place (see `RowIdIndex`) of each row; -1 for a stable row id that no live row has."""
     if selector is Selector.IDS and snapshot.manifest.uses_stable_row_ids:
-        ids, order = distinct(wanted)
+        ids, order = distinct(numbers)
         candidates = row_id_index(snapshot).candidates(ids.astype(np.uint64))
         if ignore_deletions:  # the newest row with an id is the live one
-            found: Int64Array = candidates.max(axis=0, initial=-1)
+            id_places: Int64Array = candidates.max(axis=0, initial=-1)
         else:
-            found = _live_places(snapshot, candidates)
-        return found if order is None else found[order]
-    fragments, which = np.unique(wanted >> OFFSET_BITS, return_inverse=True)
+            id_places = _live_places(snapshot, candidates)
+        return id_places if order is None else id_places[order]
+    fragments, which = np.unique(numbers >> OFFSET_BITS, return_inverse=True)
     positions = [snapshot.fragment_positions.get(id_, -1) for id_ in fragments.tolist()]
     places: Int64Array = np.array(positions, np.int64)[which]
     if (places < 0).any():
-        raise InvalidInputError(f"there is no row at address {wanted[places < 0][0]}")
-    return (places << OFFSET_BITS) + (wanted & 0xFFFFFFFF)
+        raise InvalidInputError(f"there is no row at address {numbers[places < 0][0]}")
+    return (places << OFFSET_BITS) + (numbers & 0xFFFFFFFF)
 
 
 def _live_places(snapshot: Snapshot, candidates: npt.NDArray[np.int64]) -> Int64Array:

@@ -124,7 +124,7 @@ def decode_pages(
 
     Raises `CorruptFileError`, which does not tell the page.
     """
-    kind, bits = group.shape
+    encoding, bits = group.shape
     table = PageArrays.of(stored)
     count, length = len(table), len(rows)
     if group.nullability == "all_nulls":
@@ -135,13 +135,13 @@ def decode_pages(
         parts = [np.arange(first, min(first + most, count)) for first in range(0, count, most)]
         decodings = [decode_pages(table.taken(p), group, type_, rows, context) for p in parts]
         return list(chain.from_iterable((yield from run_interleaved(decodings))))
-    pages, wanted = ShapedPages.of(table, np.arange(count)), _PageRows.of(rows)
-    if kind == "flat":
-        decoding = _flat_arrays(pages, group, type_, wanted, context)
-    elif kind == "binary":
-        decoding = _binary_arrays(pages, type_, wanted, context)
+    pages, page_rows = ShapedPages.of(table, np.arange(count)), _PageRows.of(rows)
+    if encoding == "flat":
+        decoding = _flat_arrays(pages, group, type_, page_rows, context)
+    elif encoding == "binary":
+        decoding = _binary_arrays(pages, type_, page_rows, context)
     else:
-        decoding = _dictionary_arrays(pages, bits, type_, wanted, context)
+        decoding = _dictionary_arrays(pages, bits, type_, page_rows, context)
     arrays = yield from decoding
     if len(arrays) == count:
         return [[array] for array in arrays]
@@ -201,61 +201,63 @@ def _flat_arrays(
 ) -> Decoding[list[pa.Array]]:
     """Values of equal size: an array of each page, or one of all pages."""
     bits, join = group.shape[1], context.kernels.join_slices
-    wanted = [rows.part_of(pages.values(values_place), bits)]
+    parts = [rows.part_of(pages.values(values_place), bits)]
     if group.nullability == "some_nulls":
-        wanted.append(rows.part_of(pages.values(validity_place), 1))
-    found = yield from pages.fetch(*wanted)
-    if len(found) == 1 and rows.places is None:
-        return _views(found[0], type_, bits, rows)
+        parts.append(rows.part_of(pages.values(validity_place), 1))
+    slices = yield from pages.fetch(*parts)
+    if len(slices) == 1 and rows.places is None:
+        return _views(slices[0], type_, bits, rows)
     if bits == 1:
-        data = _bitmap(found[0], rows, join)
+        data = _bitmap(slices[0], rows, join)
     else:
-        data = pa.py_buffer(_values(found[0], bits // 8, rows.requested, join))
-    validity = _bitmap(found[1], rows, join) if len(found) > 1 else None
+        data = pa.py_buffer(_values(slices[0], bits // 8, rows.requested, join))
+    validity = _bitmap(slices[1], rows, join) if len(slices) > 1 else None
     count = len(pages.numbers) * rows.num_requested
     nulls = 0 if validity is None else -1
     return [pa.Array.from_buffers(type_, count, [validity, data], nulls)]
 
 
-def _views(found: BufferSlices, type_: pa.DataType, bits: int, rows: _PageRows) -> list[pa.Array]:
+def _views(slices: BufferSlices, type_: pa.DataType, bits: int, rows: _PageRows) -> list[pa.Array]:
     """The array of each page over its bytes, which are not copied unless they are not aligned."""
     length, skip = rows.num_requested, rows.first & 7 if bits == 1 else 0
-    unit, buffers = alignment(type_), iter(found)
-    if len(found.buffers) > 1 or found.buffers[0].address % unit or (found.starts % unit).any():
+    unit, buffers = alignment(type_), iter(slices)
+    if len(slices.buffers) > 1 or slices.buffers[0].address % unit or (slices.starts % unit).any():
         copy = pa.py_buffer
-        buffers = (one if not one.address % unit else copy(one.to_pybytes()) for one in buffers)
-    return [pa.Array.from_buffers(type_, length, [None, one], 0, skip) for one in buffers]
+        buffers = (
+            buffer if not buffer.address % unit else copy(buffer.to_pybytes()) for buffer in buffers
+        )
+    return [pa.Array.from_buffers(type_, length, [None, buffer], 0, skip) for buffer in buffers]
 
 
 def _values(
-    found: BufferSlices, width: int, places: Int64Array | None, join: JoinSlices
+    slices: BufferSlices, width: int, places: Int64Array | None, join: JoinSlices
 ) -> npt.NDArray[Any]:
     """Values of ``width`` bytes: a row of the result for each slice, a column for each place.
 
     All slices have the same size. None as ``places``: all values.
     """
-    unit, count = element_type(width), len(found)
-    if places is not None and len(found.buffers) == 1 and not (found.starts % width).any():
-        buffer = found.buffers[0]
+    unit, count = element_type(width), len(slices)
+    if places is not None and len(slices.buffers) == 1 and not (slices.starts % width).any():
+        buffer = slices.buffers[0]
         whole = np.frombuffer(buffer, unit, buffer.size // width)
-        return whole.take(np.add.outer(found.starts // width, places))
-    joined = found.joined(join).view(unit).reshape(count, -1)
+        return whole.take(np.add.outer(slices.starts // width, places))
+    joined = slices.joined(join).view(unit).reshape(count, -1)
     return joined if places is None else joined.take(places, axis=1)
 
 
-def _bitmap(found: BufferSlices, rows: _PageRows, join: JoinSlices) -> pa.Buffer:
+def _bitmap(slices: BufferSlices, rows: _PageRows, join: JoinSlices) -> pa.Buffer:
     """The requested bits of all pages, of which each has whole bytes."""
     skip, places = rows.first & 7, rows.requested
     if places is not None:
         at = places + skip
-        octets = _values(found, 1, at >> 3, join)
+        octets = _values(slices, 1, at >> 3, join)
         taken = (octets >> (at & 7).astype(np.uint8)) & 1
         return pa.py_buffer(np.packbits(taken, bitorder="little"))
-    octets = found.joined(join)
+    octets = slices.joined(join)
     count = rows.num_requested
     if not skip and count % 8 == 0:
         return pa.py_buffer(octets)
-    bits = np.unpackbits(octets, bitorder="little").reshape(len(found), -1)
+    bits = np.unpackbits(octets, bitorder="little").reshape(len(slices), -1)
     return pa.py_buffer(np.packbits(bits[:, skip : skip + count], bitorder="little"))
 
 
