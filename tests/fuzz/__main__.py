@@ -1,7 +1,8 @@
 """Damage files in many ways and read them: `python -m tests.fuzz --count 100000`.
 
 Most are golden files of 2.1 and 2.2; a tenth are a file of version 0.1. Beside them are files of
-version 2.0, and what a table consists of: manifests, data files, deletion files and indices.
+version 2.0, and what a table consists of: manifests, data files, deletion files, indices for
+filters, and vector indices of every kind.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
-from tests.fuzz import indices, legacy_tables, tables, v2_0
+from tests.fuzz import indices, legacy_tables, tables, v2_0, vectors
 from tests.fuzz.files import damage, damage_legacy, golden
 from tests.fuzz.judge import Verdict
 
@@ -53,6 +54,9 @@ def _others(count: int, seed: int, only: str) -> Iterator[tuple[str, Verdict]]:
     for kind, (_, share) in indices.SHARES.items():
         if only in f"indices, {kind}":
             yield f"indices, {kind}", indices.damage(kind, share * count // 1000, seed)
+    for kind, (_, share) in vectors.SHARES.items():
+        if only in f"vectors, {kind}":
+            yield f"vectors, {kind}", vectors.damage(kind, share * count // 500, seed)
     for folder in legacy_tables.AWARE:
         if only in f"table of 0.1, {folder}":
             yield f"table of 0.1, {folder}", legacy_tables.damage(folder, count // 200, seed)

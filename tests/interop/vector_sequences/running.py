@@ -14,14 +14,19 @@ from typing import Any
 import lance
 import numpy as np
 import pyarrow as pa
+import pytest
 
 import lance_core
-from tests.interop.vector_sequences.changes import Change, Setting, settings
+from tests.interop.vector_sequences.changes import Change, settings
 from tests.interop.vector_sequences.rows import Rows
+from tests.scan_numbers import tune
 
 MEMORY = Path("/dev/shm")
 STEPS = 6
 """Maximum changes of a sequence."""
+
+COMPARED_BY_CODES = ("IVF_FLAT", "IVF_PQ", "IVF_SQ")
+"""Kinds whose codes both libraries compare by the same rule."""
 
 TOLERANCE = {"float16": 4e-3, "float32": 1e-5, "float64": 1e-5, "uint8": 0.0}
 """The relative error of a distance, by the type of the vectors."""
@@ -38,7 +43,16 @@ class Report:
 
 
 def run(number: int, report: Report) -> None:
-    """Run the sequence with this number, which has always the same changes and queries."""
+    """Run the sequence with this number, which has always the same changes and queries.
+
+    Indices rank the rows of filters that few rows satisfy, too.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        tune(patch, ranking={"few_rows": 0})
+        _run(number, report)
+
+
+def _run(number: int, report: Report) -> None:
     every = settings()
     setting = every[number * 7919 % len(every)]
     chance = random.Random(number)
@@ -105,6 +119,22 @@ def check(change: Change, report: Report) -> None:
     if "HNSW" in setting.kind:
         every["ef"] = every["refine_factor"] * k + 1
     _check_pylance(change, nearest, every, exactly, scan, ours, report)
+    if setting.kind in COMPARED_BY_CODES and not divisor and k <= 10:
+        _check_codes(change, nearest, report)
+
+
+def _check_codes(change: Change, nearest: dict[str, Any], report: Report) -> None:
+    """Both libraries rank rows by their codes alike, in all partitions and in a few."""
+    by = "+".join(sorted(change.indexed_by))
+    for keys in ({"nprobes": 1_000}, {}, {"nprobes": 1}):
+        ours = _answer(lance_core, change.uri, nearest | keys, {})
+        theirs = _answer(lance, change.uri, nearest | keys, {})
+        if _alike(_finite(ours), _finite(theirs), 10 * TOLERANCE[change.setting.number]):
+            report.counts[f"codes of {by}, {keys}: pylance agrees"] += 1
+            continue
+        report.counts[f"codes of {by}, {keys}: pylance differs"] += 1
+        text = f"codes {keys}, k={nearest['k']}: {_text(theirs)}, ours {_text(ours)}"
+        report.differences.append(f"{change.setting.name}: {'; '.join(change.steps)}: {text}")
 
 
 def _answer(library: Any, uri: str, nearest: dict[str, Any], scan: dict[str, Any]) -> pa.Table:
@@ -148,11 +178,11 @@ def _check_pylance(
             raise AssertionError(f"index of ours: pylance cannot search: {error}") from None
         report.counts[f"index of {by}: pylance cannot search: {str(error)[:70]}"] += 1
         return
-    finite = _finite(ours, change)
-    if not _alike(finite, _finite(exact, change), change.setting):
+    finite, tolerance = _finite(ours), TOLERANCE[change.setting.number]
+    if not _alike(finite, _finite(exact), tolerance):
         report.counts["pylance's exact search differs"] += 1
         report.failures.append(f"exact {_text(exact)} by pylance, {_text(ours)}")
-    elif _alike(finite, _finite(theirs, change), change.setting):
+    elif _alike(finite, _finite(theirs), tolerance):
         report.counts[f"index of {by}: pylance agrees"] += 1
     else:
         kind = "HNSW" if "HNSW" in change.setting.kind else "others"
@@ -163,7 +193,7 @@ def _check_pylance(
             raise AssertionError(f"pylance by an index of ours: {text}")
 
 
-def _finite(found: pa.Table, change: Change) -> list[tuple[int, float]]:
+def _finite(found: pa.Table) -> list[tuple[int, float]]:
     """The rows of an answer with finite distances.
 
     pylance keeps infinite ones in exact search, and its indices do not have them.
@@ -173,12 +203,11 @@ def _finite(found: pa.Table, change: Change) -> list[tuple[int, float]]:
 
 
 def _alike(
-    first: list[tuple[int, float]], second: list[tuple[int, float]], setting: Setting
+    first: list[tuple[int, float]], second: list[tuple[int, float]], tolerance: float
 ) -> bool:
     """True if distances are equal, and rows that are clearly nearer than the last one."""
     if len(first) != len(second):
         return False
-    tolerance = TOLERANCE[setting.number]
     own, other = ([distance for _, distance in part] for part in (first, second))
     if not np.allclose(own, other, rtol=tolerance, atol=tolerance):
         return False
