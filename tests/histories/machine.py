@@ -21,13 +21,21 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 import lance_core
 from tests.histories.history import Copy, History
 from tests.histories.model import KEY, RefusedError, State
-from tests.histories.values import JSON, LIST, STRUCT, draw_rows
+from tests.histories.values import JSON, LIST, STRUCT, VECTOR, draw_rows
 from tests.histories.verbs import columns, indices, misuse, reads, references, rows, versions
 from tests.histories.verbs.base import Change, Read, Reference, Table, Verb
 
 MEMORY = Path("/dev/shm")
 SCHEMA = pa.schema(
-    {KEY: pa.int64(), "n": pa.int32(), "S": pa.string(), "l": LIST, "p": STRUCT, "j": JSON}
+    {
+        KEY: pa.int64(),
+        "n": pa.int32(),
+        "S": pa.string(),
+        "l": LIST,
+        "p": STRUCT,
+        "j": JSON,
+        "v": VECTOR,
+    }
 )
 VERBS: tuple[type[Verb], ...] = (
     *rows.VERBS,

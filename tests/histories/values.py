@@ -17,6 +17,7 @@ INTS = (pa.int32(), pa.int64())
 TEXTS = (pa.string(), pa.large_string())
 FLOATS = (pa.float32(), pa.float64())
 LIST = pa.list_(pa.int16())
+VECTOR = pa.list_(pa.float32(), 8)
 STRUCT = pa.struct({"x": pa.float64(), "y": pa.string()})
 JSON = pa.json_()
 JSON_OF_ONE = '{"a":1}'
@@ -42,6 +43,9 @@ def values(type_: pa.DataType, nullable: bool = True) -> st.SearchStrategy[Any]:
         made = st.sampled_from([JSON_OF_ONE, "[1,2]", '"text"'])
     elif pa.types.is_struct(type_):
         made = st.fixed_dictionaries({each.name: values(each.type) for each in type_})
+    elif pa.types.is_fixed_size_list(type_):
+        numbers = st.lists(values(type_.value_type, nullable=False), min_size=2, max_size=2)
+        made = numbers.map(lambda two: two * (type_.list_size // 2))
     else:
         made = st.lists(values(type_.value_type), max_size=2)
     return st.none() | made if nullable else made

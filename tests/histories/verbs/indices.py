@@ -9,8 +9,9 @@ from typing import Any, Self
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from lance_core_vector.training.parameters import BUILT
 from tests.histories.history import History
-from tests.histories.values import FLOATS, INTS, JSON, LIST, TEXTS, Draw
+from tests.histories.values import FLOATS, INTS, JSON, LIST, TEXTS, VECTOR, Draw
 from tests.histories.verbs.base import Reference, Table
 
 ORDERED = ("BTREE", "BITMAP", "ZONEMAP", "BLOOMFILTER")
@@ -19,6 +20,7 @@ KINDS: dict[pa.DataType, tuple[str, ...]] = {
     **dict.fromkeys(TEXTS, (*ORDERED, "NGRAM")),
     LIST: ("LABEL_LIST",),
     JSON: ("JSON",),
+    VECTOR: tuple(kind for kind in BUILT if not kind.endswith("PQ")),  # those train on few rows
 }
 NAME = "only_idx"
 
@@ -50,8 +52,12 @@ class CreateIndex(Reference):
         dataset = table.open()
         for name in names(dataset):
             dataset.drop_index(name)
-        kind = _over_field(table.library) if self.kind == "JSON" else self.kind
-        table.open().create_scalar_index(self.column, kind, name=NAME)
+        dataset = table.open()
+        if self.kind in KINDS[VECTOR]:
+            dataset.create_index(self.column, self.kind, name=NAME, num_partitions=1)
+        else:
+            kind = _over_field(table.library) if self.kind == "JSON" else self.kind
+            dataset.create_scalar_index(self.column, kind, name=NAME)
         return table.open().version
 
     def refer(self, history: History, result: Any) -> None:

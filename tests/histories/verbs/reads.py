@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.histories.history import Copy, History
 from tests.histories.model import KEY, Place, Row, State
-from tests.histories.values import INTS, TEXTS, Draw, Expression, draw_condition
+from tests.histories.values import INTS, TEXTS, VECTOR, Draw, Expression, draw_condition, values
 from tests.histories.verbs.base import Read, Table
 from tests.histories.verbs.references import draw_version
 
@@ -89,6 +89,50 @@ class Sort(Read):
             return (True, 0, row[KEY]) if value is None else (False, value, row[KEY])
 
         return sorted(rows, key=place)[: self.limit]
+
+
+@dataclass(frozen=True)
+class Nearest(Read):
+    """The rows whose vectors are nearest to a query, of those that pass a condition.
+
+    Of equally near rows, each library may return any.
+    """
+
+    column: str
+    query: list[float]
+    k: int
+    condition: Expression | None
+
+    @classmethod
+    def draw(cls, draw: Draw, history: History) -> Self | None:
+        names = [each.name for each in history.state.schema if each.type == VECTOR]
+        if not names:
+            return None
+        condition = draw_condition(draw, history.state) if draw(st.booleans()) else None
+        query = draw(values(VECTOR, nullable=False))
+        return cls(draw(st.sampled_from(names)), query, draw(st.integers(1, 5)), condition)
+
+    def apply(self, table: Table) -> Any:
+        nearest = {"column": self.column, "q": self.query, "k": self.k, "metric": "l2"}
+        found = table.open().to_table(
+            [self.column, "_distance"],
+            filter=None if self.condition is None else self.condition.sql,
+            nearest=nearest | {"nprobes": 100, "refine_factor": 100},
+            prefilter=True,
+        )
+        distances = found["_distance"].to_pylist()
+        assert distances == [self.distance(vector) for vector in found[self.column].to_pylist()]
+        return distances
+
+    def distance(self, vector: list[float]) -> float:
+        """The squared distance from the query."""
+        return sum((a - b) ** 2 for a, b in zip(vector, self.query, strict=True))
+
+    def expected(self, copy: Copy, state: State) -> Any:
+        condition = self.condition
+        rows = [row for row in state.rows.values() if condition is None or condition.of(row)]
+        vectors = [row[self.column] for row in rows if row[self.column] is not None]
+        return sorted(map(self.distance, vectors))[: self.k]
 
 
 @dataclass(frozen=True)
@@ -202,4 +246,4 @@ class Changes(Read):
         return [new, sorted(changed.difference(new))]
 
 
-VERBS = (Scan, Sort, Count, Take, TakeById, Travel, Changes)
+VERBS = (Scan, Sort, Nearest, Count, Take, TakeById, Travel, Changes)
