@@ -40,6 +40,8 @@ Call = Callable[[lance.LanceDataset], object]
 Content = tuple[tuple[str, ...], tuple[tuple[Any, ...], ...], str, tuple[str, ...]]
 """Columns with types, rows in the order of their keys, the config, and the names of indices."""
 
+VECTOR = pa.list_(pa.float32(), 8)
+
 FOLDERS = ("data", "_deletions", "_indices")
 CALLS = ("delete", "get", "head", "list", "list_names", "put")
 
@@ -47,7 +49,8 @@ CALLS = ("delete", "get", "head", "list", "list_names", "put")
 def _table(keys: Sequence[int], factor: int, texts: Sequence[str]) -> pa.Table:
     documents = pa.array([f'{{"x": {key % 4}}}' for key in keys], pa.json_())
     numbers = [factor * key for key in keys]
-    return pa.table({"k": keys, "n": numbers, "s": texts, "j": documents})
+    vectors = pa.array([[factor * key, key % 3, *range(6)] for key in keys], VECTOR)
+    return pa.table({"k": keys, "n": numbers, "s": texts, "j": documents, "v": vectors})
 
 
 START = _table(range(1, 7), 1, "abcdef")
@@ -161,6 +164,15 @@ VERBS: dict[str, Call] = {
     "index documents": _index_documents,
     "index by segments": _index_by_segments,
     "add a segment": _add_segment,
+    "index vectors": lambda dataset: dataset.create_index(
+        "v", "IVF_SQ", name="near", num_partitions=2
+    ),
+    "index vectors again": lambda dataset: dataset.create_index(
+        "v", "IVF_FLAT", name="close", num_partitions=1
+    ),
+    "change vectors": lambda dataset: (
+        dataset.merge_insert("k").when_matched_update_all().execute(_rows(1, 4).select(["k", "v"]))
+    ),
     "index again": lambda dataset: dataset.create_scalar_index("k", "BTREE", name="old"),
     "index without training": lambda dataset: dataset.create_scalar_index(
         "k", "BITMAP", name="old", train=False
@@ -224,7 +236,7 @@ class Interruption:
 
 
 def new_table(stable: bool) -> str:
-    """The address of a table of three fragments, of which an index covers the first two."""
+    """The address of a table of three fragments, of which two indices cover the first two."""
     uri = f"memory://{uuid.uuid4()}/table"
     store = open_store(uri)
     for path, content in _objects_of_a_table(stable).items():
@@ -241,6 +253,10 @@ def _objects_of_a_table(stable: bool) -> dict[str, bytes]:
         dataset.insert(START.slice(start, stop - start))
     segment = dataset.create_index_uncommitted("k", "BTREE", name="old", fragment_ids=[0, 1])
     dataset.commit_existing_index_segments("old", "k", [segment])
+    segment = dataset.create_index_uncommitted(
+        "v", "IVF_FLAT", name="close", num_partitions=2, fragment_ids=[0, 1]
+    )
+    dataset.commit_existing_index_segments("close", "v", [segment])
     store = open_store(uri)
     return {found.path: bytes(store.get(found.path)) for found in store.list("")}
 
@@ -311,6 +327,9 @@ def wrong_answers(dataset: lance.LanceDataset) -> str:
     columns = list(dict.fromkeys(["k", *(name for name in indexed if name != "j")]))
     rows = dataset.to_table(columns, use_scalar_index=False).to_pydict()
     for column in indexed:
+        if column == "v":
+            wrong += [f"nearest to {query}" for query in (0, 40) if not _finds(dataset, query)]
+            continue
         for text, accepts in _conditions(column):
             if accepts is None:
                 found = dataset.to_table(["k"], filter=text, use_scalar_index=False)
@@ -321,6 +340,14 @@ def wrong_answers(dataset: lance.LanceDataset) -> str:
             if dataset.to_table(["k"], filter=text)["k"].to_pylist() != expected:
                 wrong.append(text)
     return f"indices do not answer {', '.join(wrong)}" if wrong else ""
+
+
+def _finds(dataset: lance.LanceDataset, number: int) -> bool:
+    """True if vectors are found by their indices as without them."""
+    every = {"nprobes": 9, "refine_factor": 9}
+    nearest = {"column": "v", "q": [number, 1, *range(6)], "k": 4, "metric": "l2"}
+    found = dataset.to_table(["k"], nearest=nearest | every)
+    return bool(found == dataset.to_table(["k"], nearest=nearest | {"use_index": False}))
 
 
 def _conditions(column: str) -> Iterator[tuple[str, Callable[[object], bool] | None]]:

@@ -1,7 +1,8 @@
 """No damage to a vector index makes a search fail, or find rows that there are not.
 
-With a mutant, a search finds the nearest rows, by the index or with a warning. Files of indices have
-no checksums: other codes may be a valid index, by which other rows are found, each with its distance.
+With a mutant, a search finds the nearest rows, by the index or with a warning. Files of indices
+have no checksums: other codes may be a valid index, by which other rows are found, each with its
+distance.
 ``python -m tests.fuzz --only vectors`` (`tox -e fuzz`) makes more mutants.
 """
 
