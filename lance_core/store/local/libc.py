@@ -7,6 +7,7 @@ import errno
 import mmap
 import os
 import struct
+import weakref
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -108,6 +109,20 @@ def populate(mapped: pa.Buffer) -> None:
         _madvise(mapped.address - before, mapped.size + before, _POPULATE_READ)
 
 
+def forget_mapped_pages() -> None:
+    """Take the pages of mapped files out of the memory of this process.
+
+    They stay in the memory of the system, and reads map them again.
+    """
+    for mapped in list(_mapped.values()):  # a buffer that is held is not unmapped
+        if _madvise is not None:
+            _madvise(mapped.address, mapped.size, mmap.MADV_DONTNEED)
+
+
+_mapped: weakref.WeakValueDictionary[int, pa.Buffer] = weakref.WeakValueDictionary()
+"""The mapped files by address."""
+
+
 class _Mapping:
     """Mapped memory; unmapped after the last buffer over it is released."""
 
@@ -133,4 +148,6 @@ def map_file(descriptor: int, size: int) -> pa.Buffer | None:
     address = _mmap(None, size, _PROT_READ, _MAP_SHARED, descriptor, 0)
     if address is None or address == _MAP_FAILED:
         return None
-    return pa.foreign_buffer(address, size, _Mapping(address, size))
+    mapped = pa.foreign_buffer(address, size, _Mapping(address, size))
+    _mapped[address] = mapped
+    return mapped

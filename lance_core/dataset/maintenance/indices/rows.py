@@ -30,6 +30,7 @@ from lance_core.index.base import IndexBatch, RowNumbers
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Field, binary_json, to_storage
 from lance_core.schema.project import project_lineages
+from lance_core.store.local.libc import forget_mapped_pages
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.indices.address_map import AddressMap
 
@@ -42,6 +43,9 @@ WINDOW_ROWS = 1 << 18
 BATCH_ROWS = 1 << 18
 BATCH_BYTES = 16 << 20
 """Windows are joined until a batch has so many rows or bytes."""
+
+MAPPED_BYTES = 64 << 20
+"""Bytes of batches after which the pages of mapped files are forgotten."""
 
 BLOCK_ROWS = 256
 """Adjacent rows of a sample that are read together. Rows near each other are often alike, so blocks
@@ -84,14 +88,18 @@ class FragmentRows:
         Raises `CorruptFileError` for corrupt files, and the errors of the store.
         """
         parts: list[pa.RecordBatch] = []
-        rows = size = 0
+        rows = size = mapped = 0
         for window in scan_windows(self.snapshot, self._plan()):
             self.advance(window.num_rows)
             parts.append(window)
             rows, size = rows + window.num_rows, size + window.nbytes
             if rows >= BATCH_ROWS or size >= BATCH_BYTES:
                 yield from self._joined(parts)
+                mapped += size
                 parts, rows, size = [], 0, 0
+            if mapped >= MAPPED_BYTES:  # pages of mapped files count as memory of the process
+                forget_mapped_pages()
+                mapped = 0
         if parts:
             yield from self._joined(parts)
 

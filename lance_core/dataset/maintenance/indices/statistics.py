@@ -9,6 +9,7 @@ from typing import Any
 from lance_core.dataset.maintenance.indices.covered_rows import CoveredRows
 from lance_core.dataset.maintenance.indices.create import segments_named
 from lance_core.dataset.maintenance.indices.describe import type_label
+from lance_core.dataset.maintenance.indices.segments import is_untrained
 from lance_core.dataset.read.sources.prefilter.stored_indices import (
     missing_plugins,
     open_index,
@@ -45,7 +46,11 @@ def index_statistics(snapshot: Snapshot, name: str) -> dict[str, Any]:
 
 def _of_segment(snapshot: Snapshot, segment: IndexMetadata) -> dict[str, Any]:
     spec = spec_of(segment)
-    return {} if spec is None else dict(open_index(snapshot, segment, spec).statistics())
+    return (
+        {}
+        if spec is None or is_untrained(spec, segment)
+        else dict(open_index(snapshot, segment, spec).statistics())
+    )
 
 
 def prewarm(
@@ -68,4 +73,5 @@ def prewarm(
                 f"index {name!r} has a type or version not known here"
                 f"{missing_plugins([segments[uuid]])}"
             )
-        open_index(snapshot, segments[uuid], spec).prewarm()
+        if not is_untrained(spec, segments[uuid]):
+            open_index(snapshot, segments[uuid], spec).prewarm()

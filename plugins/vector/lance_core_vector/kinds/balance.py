@@ -18,7 +18,7 @@ from lance_core_vector.training.build import (
     vectors_of,
 )
 from lance_core_vector.training.parameters import PARTITION_ROWS, BuildParameters
-from lance_core_vector.training.sample import MEMORY_SHARE, as_floats
+from lance_core_vector.training.sample import as_floats
 
 if TYPE_CHECKING:
     from lance_core.hookspecs.indices import IndexRows
@@ -105,7 +105,7 @@ def _new_centroids(
     members = {number: np.flatnonzero(moving.owners == number) for number in split.tolist()}
     counts = {number: -(-len(own) // target) for number, own in members.items()}
     size = width * 4 * (8 if parameters.metric.of_bits else 1)
-    most = parameters.memory_limit // MEMORY_SHARE // size
+    most = parameters.budget // size
     rate = max(1, min(parameters.sample_rate, most // sum(counts.values())))
     wanted = [
         random.choice(own, min(len(own), rate * counts[number]), replace=False)

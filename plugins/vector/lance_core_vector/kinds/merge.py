@@ -18,7 +18,6 @@ from lance_core_vector.quantizers.product import ProductQuantizer
 from lance_core_vector.quantizers.rabit import RabitQuantizer
 from lance_core_vector.quantizers.scalar import ScalarQuantizer
 from lance_core_vector.training.build import (
-    WAITING_SHARE,
     Training,
     encode_rows,
 )
@@ -55,8 +54,7 @@ def merge(
     training = Training(
         first.model.centroids.astype(np.float32), first.model.loss, encoder_of(first)
     )
-    memory = parameters.memory_limit // WAITING_SHARE
-    with PartitionedRows(len(training.centroids), output.scratch, memory) as partitioned:
+    with PartitionedRows(len(training.centroids), output.scratch, parameters.budget) as partitioned:
         new = [] if rows is None else [rows]
         readable = [rows]
         for part, source in zip(parts, sources, strict=True):

@@ -34,9 +34,6 @@ from lance_core_vector.vectors import NUMBERS, Vectors, vector_type
 if TYPE_CHECKING:
     from lance_core.hookspecs.indices import IndexOutput, IndexRows, Progress
 
-WAITING_SHARE = 4
-"""Encoded rows that wait in memory take at most this part of the memory."""
-
 Floats = npt.NDArray[np.float32]
 
 
@@ -63,14 +60,14 @@ def build(rows: IndexRows, parameters: BuildParameters, output: IndexOutput) -> 
     vector, _ = vector_type(rows.type) or (None, False)
     assert vector is not None  # `check_column`
     training = train(rows, parameters, output.progress)
-    centroids, memory = training.centroids, parameters.memory_limit // WAITING_SHARE
+    centroids = training.centroids
     models = parameters.models
     precomputed = None
     if models.partitions_uri is not None:
         precomputed = PrecomputedPartitions.of(
             models.partitions_uri, len(centroids), models.storage_options
         )
-    with PartitionedRows(len(centroids), output.scratch, memory) as partitioned:
+    with PartitionedRows(len(centroids), output.scratch, parameters.budget) as partitioned:
         done, total = 0, rows.num_rows
         counts = encode_rows(rows, training, parameters, partitioned, precomputed)
         if models.encoded_files is not None:

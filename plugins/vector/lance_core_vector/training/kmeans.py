@@ -14,7 +14,8 @@ from lance_core_vector.loops.codewords import (
 from lance_core_vector.loops.passes import sum_by_owner, unit
 
 BLOCK_ROWS = 1 << 14
-"""Vectors whose distances are computed at once."""
+BLOCK_BYTES = 64 << 20
+"""Vectors whose distances are computed at once, and bytes of these distances."""
 
 TOLERANCE = 1e-4
 """A training ends when the sum of distances falls by less than this share."""
@@ -30,10 +31,11 @@ def nearest(vectors: Floats, centroids: Floats, *, by_angle: bool = False) -> np
     half = 0.0 if by_angle else np.einsum("ij,ij->i", centroids, centroids) * np.float32(0.5)
     found = np.empty(len(vectors), np.int64)
     turned = np.ascontiguousarray(centroids.T)
-    for start in range(0, len(vectors), BLOCK_ROWS):
-        products = vectors[start : start + BLOCK_ROWS] @ turned
+    step = max(1, min(BLOCK_ROWS, BLOCK_BYTES // (4 * len(centroids))))
+    for start in range(0, len(vectors), step):
+        products = vectors[start : start + step] @ turned
         products -= half
-        found[start : start + BLOCK_ROWS] = products.argmax(axis=1)
+        found[start : start + step] = products.argmax(axis=1)
     return found
 
 

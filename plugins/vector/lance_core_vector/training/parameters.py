@@ -39,8 +39,15 @@ DEFAULT_RABIT_BITS, MAX_RABIT_BITS = 5, 9
 """Bits of a number of IVF_RQ, its sign among them."""
 
 DEFAULT_MEMORY = 512 << 20
-MIN_MEMORY = 32 << 20
+MIN_MEMORY = 256 << 20
 """Bytes that a build takes beyond its model: by default, and at least."""
+
+SCAN_MEMORY = 160 << 20
+"""Bytes of these for batches of rows that are read, compared and encoded."""
+
+BUDGET_SHARE = 4
+"""A sample, which a training copies, takes this part of what is left at most, as do encoded rows
+that wait in memory."""
 
 _COUNTS = (
     *("kmeans_redos", "shuffle_partition_batches", "shuffle_partition_concurrency"),
@@ -193,6 +200,11 @@ class BuildParameters:
             size = self.partition_rows or PARTITION_ROWS[self.kind]
             wanted = min(max(rows // size, 1), MAX_PARTITIONS)
         return max(1, min(wanted, rows))
+
+    @property
+    def budget(self) -> int:
+        """The bytes of a sample, or of encoded rows that wait in memory."""
+        return (self.memory_limit - SCAN_MEMORY) // BUDGET_SHARE
 
     def with_target_of(self, rows: int) -> BuildParameters:
         """The parameters with the rows of a partition that follow from a number of partitions.

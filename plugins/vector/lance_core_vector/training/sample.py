@@ -15,9 +15,6 @@ MAX_SAMPLE = 1 << 18
 
 MIN_SAMPLE = 1 << 14
 
-MEMORY_SHARE = 4
-"""A sample takes at most this part of the memory: a training copies it."""
-
 Floats = npt.NDArray[np.float32]
 
 
@@ -26,7 +23,7 @@ def sample_size(width: int, rows: int, parameters: BuildParameters) -> int:
     wanted = parameters.sample_rate * parameters.partitions_for(rows)
     wanted = min(max(wanted, MIN_SAMPLE), MAX_SAMPLE)
     size = np.dtype(np.float32).itemsize * width * (8 if parameters.metric.of_bits else 1)
-    return max(1, min(wanted, parameters.memory_limit // MEMORY_SHARE // size))
+    return max(1, min(wanted, parameters.budget // size))
 
 
 def sample_of(

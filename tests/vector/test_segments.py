@@ -1,0 +1,145 @@
+"""Segments of different trainings, partitions that grow or shrink, and indices without rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pytest
+
+import lance_core as lance
+from lance_core.errors import IndexWarning
+from tests.each_case import each_case
+from tests.vector.test_build import KINDS, ROWS, WIDTH, clustered, column, recall, table_of
+
+
+def append(
+    dataset: lance.LanceDataset, matrix: npt.NDArray[Any], first: int = ROWS
+) -> lance.LanceDataset:
+    rows = pa.table({"id": range(first, first + len(matrix)), "v": column(matrix)})
+    return lance.write_dataset(rows, dataset, mode="append")
+
+
+def sizes(dataset: lance.LanceDataset) -> list[int]:
+    (segment,) = dataset.stats.index_stats("v_idx")["indices"]
+    return [one["size"] for one in segment["partitions"]]
+
+
+@each_case("kind, parameters", KINDS)
+def test_segments_are_merged_any_number_of_times(
+    tmp_path: Path, kind: str, parameters: dict[str, Any]
+) -> None:
+    matrix = clustered()
+    dataset = table_of(tmp_path, matrix)
+    segments = [
+        dataset.create_index_uncommitted(
+            "v", kind, fragment_ids=[number], num_partitions=3 + number, seed=number, **parameters
+        )
+        for number in range(3)
+    ]
+    dataset.delete("id % 5 = 1")
+    pair = dataset.merge_existing_index_segments(segments[:2])
+    every = dataset.merge_existing_index_segments([segments[2], pair])
+    dataset.commit_existing_index_segments("v_idx", "v", [every])
+    (index,) = dataset.describe_indices()
+    assert [sorted(one.fragment_ids) for one in index.segments] == [[0, 1, 2]]
+    live = ROWS - ROWS // 5
+    assert live <= sum(sizes(dataset)) <= ROWS  # rows whose codes are copied may be deleted ones
+    probes = {"nprobes": 50, "refine_factor": 10}
+    assert recall(dataset, matrix[::600], **probes) >= (0.9 if kind == "IVF_PQ" else 0.99)
+    nearest = {"column": "v", "q": matrix[0], "k": ROWS, "nprobes": 50}
+    found = dataset.to_table(["id"], nearest=nearest)["id"].to_pylist()
+    assert sorted(found) == [number for number in range(ROWS) if number % 5 != 1]
+
+
+@each_case(
+    "kind, parameters, metric", [(*KINDS[0], "l2"), (*KINDS[2], "cosine"), (*KINDS[1], "dot")]
+)
+def test_partitions_that_have_grown_are_split(
+    tmp_path: Path, kind: str, parameters: dict[str, Any], metric: str
+) -> None:
+    matrix = clustered()
+    dataset = table_of(tmp_path, matrix[:1_000])
+    dataset.create_index("v", kind, metric=metric, target_partition_size=250, **parameters)
+    before = sizes(dataset)
+    dataset = append(dataset, matrix[1_000:], 1_000)
+    dataset.optimize.optimize_indices()
+    after = sizes(dataset)
+    assert len(after) > len(before)
+    assert sum(after) == ROWS
+    assert max(after) <= 4 * 250
+    options = {"nprobes": len(after), "refine_factor": 10, "metric": metric}
+    assert recall(dataset, matrix[::600], **options) >= (0.9 if kind == "IVF_PQ" else 0.99)
+
+
+def test_bytes_are_split_by_their_bits(tmp_path: Path) -> None:
+    matrix = np.random.default_rng(2).integers(0, 256, (3_000, 8)).astype(np.uint8)
+    dataset = table_of(tmp_path, matrix[:500])
+    dataset.create_index("v", "IVF_FLAT", metric="hamming", target_partition_size=250)
+    dataset = append(dataset, matrix[500:], 500)
+    dataset.optimize.optimize_indices()
+    assert len(sizes(dataset)) > 2
+    assert recall(dataset, matrix[:50:10], nprobes=99) == 1
+
+
+def test_partitions_are_joined_when_most_rows_are_deleted(tmp_path: Path) -> None:
+    matrix = clustered()
+    dataset = table_of(tmp_path, matrix)
+    dataset.create_index("v", "IVF_PQ", num_partitions=20, num_sub_vectors=8)
+    dataset.delete("id % 10 != 0")
+    dataset.optimize.compact_files()
+    dataset = append(dataset, matrix[:60])
+    dataset.optimize.optimize_indices()
+    after = sizes(dataset)
+    assert len(after) == 3  # of 300 rows each, as there were
+    assert sum(after) == ROWS // 10 + 60
+    assert recall(dataset, matrix[::600], nprobes=3, refine_factor=10) >= 0.9
+
+
+def test_an_index_without_rows_is_built_when_there_are_enough(tmp_path: Path) -> None:
+    matrix = clustered()
+    dataset = table_of(tmp_path, matrix[:100])
+    with pytest.warns(IndexWarning, match="covers no rows, until optimize_indices can train it"):
+        dataset.create_index("v", "IVF_PQ", num_sub_vectors=8)
+    with pytest.warns(IndexWarning, match="Not enough rows to train PQ"):
+        dataset.optimize.optimize_indices()
+    nearest = {"column": "v", "q": matrix[3], "k": 1}
+    assert dataset.to_table(["id"], nearest=nearest)["id"].to_pylist() == [3]
+    stats = dataset.stats.index_stats("v_idx")
+    assert (stats["num_indexed_rows"], stats["num_unindexed_rows"]) == (0, 100)
+    dataset.prewarm_index("v_idx")
+    dataset = append(dataset, matrix[100:], 100)
+    dataset.optimize.optimize_indices()
+    assert sum(sizes(dataset)) == ROWS
+    assert recall(dataset, matrix[::600], nprobes=9, refine_factor=10) >= 0.9
+
+
+@pytest.mark.parametrize("kind", ["IVF_FLAT", "IVF_SQ"])
+def test_an_index_that_was_not_trained_is_built_later(tmp_path: Path, kind: str) -> None:
+    matrix = clustered()
+    dataset = table_of(tmp_path, matrix)
+    dataset.create_index("v", kind, train=False, metric="cosine", target_partition_size=1_000)
+    assert [one.num_rows_indexed for one in dataset.describe_indices()] == [0]
+    dataset.optimize.optimize_indices()
+    assert len(sizes(dataset)) == 6
+    options = {"nprobes": 6, "refine_factor": 5, "metric": "cosine"}
+    assert recall(dataset, matrix[::600], **options) >= 0.99
+    empty = lance.write_dataset(
+        pa.table({"v": column(matrix[:0].reshape(0, WIDTH))}), tmp_path / "empty"
+    )
+    empty.create_index("v", kind)
+    assert empty.to_table(nearest={"column": "v", "q": matrix[0]}).num_rows == 0
+
+
+def test_null_vectors_are_counted_and_left_out(tmp_path: Path) -> None:
+    vectors = pa.array([None] * 50, column(clustered(1)).type)
+    dataset = lance.write_dataset({"v": vectors}, tmp_path / "t")
+    with pytest.warns(IndexWarning, match="no rows with a vector"):
+        dataset.create_index("v", "IVF_FLAT")
+    some = pa.concat_arrays([vectors, column(clustered(40))])
+    dataset = lance.write_dataset({"v": some}, tmp_path / "u")
+    dataset.create_index("v", "IVF_SQ", num_partitions=2)
+    assert sum(sizes(dataset)) == 40
