@@ -44,7 +44,7 @@ BATCH_ROWS = 1 << 18
 BATCH_BYTES = 16 << 20
 """Windows are joined until a batch has so many rows or bytes."""
 
-MAPPED_BYTES = 64 << 20
+MAPPED_BYTES = 16 << 20
 """Bytes of batches after which the pages of mapped files are forgotten."""
 
 BLOCK_ROWS = 256

@@ -42,7 +42,7 @@ DEFAULT_MEMORY = 512 << 20
 MIN_MEMORY = 256 << 20
 """Bytes that a build takes beyond its model: by default, and at least."""
 
-SCAN_MEMORY = 160 << 20
+SCAN_MEMORY = 176 << 20
 """Bytes of these for batches of rows that are read, compared and encoded."""
 
 BUDGET_SHARE = 4
