@@ -32,17 +32,18 @@ def arranged(codes: Bytes) -> Codes:
 
     numpy multiplies numbers around zero, and knows the sum of the squares of those of each row.
     """
-    return (codes,) if is_compiled() else _around_zero(codes)
+    return (codes,) if is_compiled() else around_zero(codes)
 
 
-def _around_zero(codes: Bytes) -> Codes:
+def around_zero(codes: Bytes) -> Codes:
+    """Codes from -128 on, and the sum of the squares of each row."""
     signed = (codes ^ np.uint8(MIDDLE)).view(np.int8)
     return signed, np.einsum("ij,ij->i", signed, signed, dtype=np.int32)
 
 
 def scalar_scores(codes: Codes, query: Bytes, scale: float) -> npt.NDArray[np.float32]:
     """The score of each row of ``codes``: the exact sum of squared differences, times ``scale``."""
-    signed, squares = codes if len(codes) == 2 else _around_zero(codes[0])
+    signed, squares = codes if len(codes) == 2 else around_zero(codes[0])
     near = (query ^ np.uint8(MIDDLE)).view(np.int8).astype(np.float32)
     products = np.zeros(len(signed), np.int64)
     for first in range(0, len(near), _EXACT_PRODUCTS):

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from lance_core.errors import CorruptFileError
-from lance_core.hookspecs.concurrency import LruCache
+from lance_core.hookspecs.concurrency import LruCache, ThreadPool, cached_property
 from lance_core.hookspecs.indices import RowNumbers, count_parts
 from lance_core_vector.partitions.index_files import ROW_ID
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lance_core.hookspecs.indices import IndexFileReader
     from lance_core_vector.partitions.index_files import IvfModel
     from lance_core_vector.quantizers.base import Codes, Quantizer
@@ -25,6 +24,15 @@ MAX_CACHED_BYTES = 512 << 20
 
 _READ_BYTES = 64 << 20
 """Bytes of adjacent partitions that are read at once to load all of them."""
+
+
+_NARROW_BYTES = 4 << 20
+"""Bytes of columns of one number a row up to which all of their rows are read at once."""
+
+_AT_ONCE = 16
+"""Partitions that are read at the same time: most of the time is waiting for a store."""
+
+_READERS = ThreadPool("partitions", _AT_ONCE)
 
 
 class Partition(NamedTuple):
@@ -60,12 +68,29 @@ class PartitionCache:
 
     def get(self, numbers: Sequence[int]) -> list[Partition]:
         """The partitions with these numbers that have rows. Raises `CorruptFileError`."""
-        lengths = self._model.lengths
-        return [
-            self._partitions.get(number, lambda number=number: self._read(number))  # type: ignore[misc]
-            for number in numbers
-            if lengths[number]
-        ]
+        present = [number for number in numbers if self._model.lengths[number]]
+        missing = [number for number in present if number not in self._partitions]
+        if missing:
+            count_parts(len(missing))
+            self._get(missing[0])  # reads what all need: once, not in each thread
+            return list(_READERS.in_order(self._get, present, _AT_ONCE))
+        return [self._get(number) for number in present]
+
+    def _get(self, number: int) -> Partition:
+        return self._partitions.get(number, lambda: self._read(number))
+
+    @cached_property
+    def _narrow(self) -> dict[str, pa.Array]:
+        """The columns of one number a row, all of them where that takes one short request.
+
+        A partition has a small part of each; its codes then take one request.
+        """
+        types = {ROW_ID: pa.uint64(), **self._quantizer.columns}
+        names = [name for name, kind in types.items() if not pa.types.is_fixed_size_list(kind)]
+        size = sum(types[name].bit_width // 8 for name in names) * self._reader.num_rows
+        if size > _NARROW_BYTES:
+            return {}
+        return dict(zip(names, self._reader.arrays(names), strict=True))
 
     def load_all(self) -> None:
         """Read as many partitions as are cached."""
@@ -77,11 +102,12 @@ class PartitionCache:
             self.get([number])
 
     def _read(self, number: int) -> Partition:
-        count_parts(1)
-        start = int(self._model.offsets[number])
-        arrays = self._reader.arrays(self._columns, start, start + int(self._model.lengths[number]))
-        rows = self._row_numbers(arrays[0])
-        return Partition(number, rows, self._quantizer.load(arrays[1:]))
+        start, length = int(self._model.offsets[number]), int(self._model.lengths[number])
+        arrays = {name: values.slice(start, length) for name, values in self._narrow.items()}
+        others = [name for name in self._columns if name not in arrays]
+        arrays |= zip(others, self._reader.arrays(others, start, start + length), strict=True)
+        rows, *codes = (arrays[name] for name in self._columns)
+        return Partition(number, self._row_numbers(rows), self._quantizer.load(codes))
 
     def _row_numbers(self, values: pa.Array) -> npt.NDArray[Any]:
         if values.null_count:

@@ -15,7 +15,13 @@ from lance_core.hookspecs.searches import Hits
 from lance_core_vector.loops.best_rows import Masks
 from lance_core_vector.loops.integer_products import integer_products
 from lance_core_vector.loops.passes import STEPS, scalar_codes
-from lance_core_vector.loops.scalar_scan import MIDDLE, arranged, best_by_scalars, scalar_scores
+from lance_core_vector.loops.scalar_scan import (
+    MIDDLE,
+    around_zero,
+    arranged,
+    best_by_scalars,
+    scalar_scores,
+)
 from lance_core_vector.partitions.index_files import (
     QUANTIZER_KEY,
     IndexFiles,
@@ -71,7 +77,8 @@ class ScalarQuantizer(Quantizer):
         return scalar_codes(vectors, self.low, self.step)
 
     def load(self, arrays: Sequence[pa.Array]) -> Codes:
-        return arranged(matrix(arrays[0], self._path))
+        codes = matrix(arrays[0], self._path)
+        return around_zero(codes)[:1] if self._metric == "dot" else arranged(codes)
 
     def scorer(self, query: Vector) -> Scorer:
         return _DotScorer(self, query) if self._metric == "dot" else _L2Scorer(self, query)
@@ -81,19 +88,14 @@ class _DotScorer(Scorer):
     def __init__(self, quantizer: ScalarQuantizer, query: Vector) -> None:
         self._query = query.astype(np.float32)
         self._step = quantizer.step
-        self._low = quantizer.low
-        self._sum = float(query.sum(dtype=np.float64))
+        middle = quantizer.low + MIDDLE * quantizer.step
+        self._base = 1 - middle * float(query.sum(dtype=np.float64))
 
     def scores(self, partitions: Sequence[Partition]) -> Distances:
-        parts = []
-        for partition in partitions:
-            codes = partition.codes[0]
-            zero = self._low + (MIDDLE if codes.dtype == np.int8 else 0) * self._step
-            found = integer_products(codes, self._query)
-            found *= np.float32(-self._step)
-            found += np.float32(1 - zero * self._sum)
-            parts.append(found)
-        return np.concatenate(parts)
+        found = np.concatenate([integer_products(one.codes[0], self._query) for one in partitions])
+        found *= np.float32(-self._step)
+        found += np.float32(self._base)
+        return found
 
 
 class _L2Scorer(Scorer):

@@ -1,0 +1,60 @@
+"""How many requests the first query of an index takes on a remote store."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import lance_core as lance
+from lance_core.hookspecs import ObjectStoreSpec, StoreUrl, hookimpl
+from lance_core.plugins import get_manager
+from lance_core.store.base import ObjectStore
+from lance_core.store.secret import Secret
+from lance_core_remote.store import RemoteStore
+from lance_core_testing.memory_client import MemoryClient
+
+ROWS, WIDTH, PARTITIONS = 60_000, 16, 12
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[MemoryClient]:
+    """The service behind ``cold://`` URLs."""
+    client = MemoryClient()
+
+    def open_counted(url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStore:
+        return RemoteStore(client, url.path)
+
+    spec = ObjectStoreSpec("cold", ("cold",), open_counted)
+    plugin = SimpleNamespace(lance_object_stores=hookimpl(lambda: [spec]))
+    name = get_manager().register(plugin, "cold")
+    yield client
+    get_manager().unregister(name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "once", "each"),
+    [("IVF_FLAT", 5, 1), ("IVF_SQ", 5, 1), ("IVF_PQ", 6, 1), ("IVF_RQ", 7, 3)],
+)
+def test_a_first_query_reads_the_index_and_each_partition(
+    client: MemoryClient, kind: str, once: int, each: int
+) -> None:
+    random = np.random.default_rng(0)
+    vectors = random.normal(0, 1, (ROWS, WIDTH)).astype(np.float32)
+    column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), WIDTH)
+    uri = f"cold://service/{uuid.uuid4()}"
+    table = lance.write_dataset(pa.table({"id": range(ROWS), "vector": column}), uri)
+    parts = {"num_sub_vectors": 8} if kind == "IVF_PQ" else {}
+    table.create_index("vector", kind, num_partitions=PARTITIONS, max_iters=4, **parts)
+    for probes in (1, 4):
+        table = lance.dataset(uri)
+        nearest = {"column": "vector", "q": vectors[7], "k": 10, "nprobes": probes}
+        client.requests.clear()
+        table.to_table(columns=[], with_row_id=True, nearest=nearest)
+        paths = [path for _, path in client.requests if path.endswith(".idx")]
+        # The ends of both files, global buffers, and the row numbers and factors of all rows.
+        assert len(paths) <= once + each * probes
