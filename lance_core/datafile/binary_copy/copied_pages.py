@@ -96,7 +96,7 @@ class PageCopies:
     @property
     def num_packed(self) -> int:
         """Number of pages that were packed again, after `write_merged`."""
-        return sum(one.stop - one.first for one in self._packed)
+        return sum(merge.stop - merge.first for merge in self._packed)
 
     @property
     def num_copied(self) -> int:
@@ -107,7 +107,7 @@ class PageCopies:
     def num_bytes(self) -> int:
         """Bytes of the buffers of the other pages."""
         sizes = self._sizes
-        packed = [sizes[one.first : one.stop].sum() for one in self._packed]
+        packed = [sizes[merge.first : merge.stop].sum() for merge in self._packed]
         return self.total_bytes - int(sum(packed))
 
     @property
@@ -117,14 +117,14 @@ class PageCopies:
 
     def add(self, piece: CopiedPages) -> list[tuple[int, int]]:
         """Add pages; returns for each column of the field the arguments for `chunks`."""
-        places = []
+        edges = []
         for pages, shifts in zip(piece.pages, piece.shifts, strict=True):
             self._pages.append(pages)
             self._shifts.append(shifts)
             first = self._edges[-1]
             self._edges.append(first + len(pages))
-            places.append((first, self._edges[-1]))
-        return places
+            edges.append((first, self._edges[-1]))
+        return edges
 
     def merged(self) -> list[Callable[[], Iterable[Sequence[MergedBuffers]]]]:
         """Functions that read the pages that become one page, for `write_merged`.
@@ -135,26 +135,27 @@ class PageCopies:
             return []
         pages, read = self._all_pages, self._merges.read
         self._merged = self._merges.find(pages, self._edges)
-        self._read = [one for one in self._merged if one.ranges is None]
+        self._read = [merged for merged in self._merged if merged.ranges is None]
         self._content.expect(
-            sum(int(self._sizes[one.first : one.stop].sum()) for one in self._read)
+            sum(int(self._sizes[merged.first : merged.stop].sum()) for merged in self._read)
         )
-        return [
-            lambda one=one: [read(pages[one.first : one.stop], one)]  # type: ignore[misc]
-            for one in self._read
-        ]
+
+        def reader(merged: MergedPages) -> Callable[[], Iterable[Sequence[MergedBuffers]]]:
+            return lambda: [read(pages[merged.first : merged.stop], merged)]
+
+        return list(map(reader, self._read))
 
     def write_merged(
-        self, output: AlignedOutput, number: int, found: Sequence[MergedBuffers]
+        self, output: AlignedOutput, number: int, pages: Sequence[MergedBuffers]
     ) -> None:
         """Write what function ``number`` of `merged` gave."""
         merged = self._read[number]
-        if merged.is_packed and len(found) == 1:
+        if merged.is_packed and len(pages) == 1:
             self._packed.append(merged)
         messages = []
-        for place, page in enumerate(found, merged.first):
+        for page_number, page in enumerate(pages, merged.first):
             ranges = [output.write_parts(parts) for parts in page.buffers]
-            messages.append(self._message(place, ranges, page.num_rows, page.encoding))
+            messages.append(self._message(page_number, ranges, page.num_rows, page.encoding))
         self._messages[merged.first] = b"".join(messages)
 
     def copy(self, output: AlignedOutput) -> Iterator[int]:
@@ -163,13 +164,13 @@ class PageCopies:
         Between the steps, the caller may write to the same output.
         """
         table, pages = self._table, self._all_pages
-        for number, one in enumerate(self._merged):
-            if one.ranges is not None:
-                self._copy_merged(output, pages[one.first : one.stop], one)
+        for number, merged in enumerate(self._merged):
+            if merged.ranges is not None:
+                self._copy_merged(output, pages[merged.first : merged.stop], merged)
                 yield number
         is_alone = np.ones(len(pages), np.bool_)
-        for one in self._merged:
-            is_alone[one.first : one.stop] = False
+        for merged in self._merged:
+            is_alone[merged.first : merged.stop] = False
         counts = table.num_buffers_of(pages)
         buffers = spans_index(table.first_buffer[pages], table.first_buffer[pages + 1])
         copied = np.repeat(is_alone, counts)
@@ -181,14 +182,14 @@ class PageCopies:
     def chunks(self, first: int, stop: int) -> list[BytesLike]:
         """The serialized pages, after `copy` and `write_merged`."""
         assert self._serialized is not None
-        found: list[BytesLike] = []
+        serialized: list[BytesLike] = []
         at = first
-        for one in self._merged:
-            if first <= one.first < stop:
-                found.append(self._serialized.between(at, one.first))
-                found.append(self._messages[one.first])
-                at = one.stop
-        return [*found, self._serialized.between(at, stop)]
+        for merged in self._merged:
+            if first <= merged.first < stop:
+                serialized.append(self._serialized.between(at, merged.first))
+                serialized.append(self._messages[merged.first])
+                at = merged.stop
+        return [*serialized, self._serialized.between(at, stop)]
 
     def _copy_merged(self, output: AlignedOutput, pages: Ints, merged: MergedPages) -> None:
         """Copy the ranges of merged pages without padding between them."""
@@ -208,10 +209,10 @@ class PageCopies:
         self._messages[merged.first] = message
 
     def _message(
-        self, place: int, ranges: Sequence[ByteRange], num_rows: int, encoding: bytes
+        self, first: int, ranges: Sequence[ByteRange], num_rows: int, encoding: bytes
     ) -> bytes:
-        """A serialized page that starts with page ``place``, with buffers at ``ranges``."""
-        priority = int(self._priorities[place])
+        """A serialized page that starts with page ``first``, with buffers at ``ranges``."""
+        priority = int(self._priorities[first])
         return serialize_page(ranges, num_rows, self._version.page_encoding_url, encoding, priority)
 
     @cached_property
@@ -227,8 +228,8 @@ class PageCopies:
     @cached_property
     def _priorities(self) -> Ints:
         shifts = np.concatenate([np.empty(0, np.int64), *self._shifts])
-        found: Ints = np.maximum(self._table.priorities[self._all_pages] + shifts, 0)
-        return found
+        priorities: Ints = np.maximum(self._table.priorities[self._all_pages] + shifts, 0)
+        return priorities
 
     def _copy_buffers(
         self, output: AlignedOutput, buffers: Ints, page_of: Ints
@@ -260,21 +261,21 @@ def _append_runs(
     """Copy runs of a file; returns by how many bytes each was moved."""
     moves = []
     pending: list[ByteRange] = []
-    place = output.position
+    position = output.position
     for start, stop in zip(starts, stops, strict=True):
         is_large = stop - start >= _LARGE_RUN
-        if place % ALIGNMENT or (is_large and (place - start) % BLOCK):
+        if position % ALIGNMENT or (is_large and (position - start) % BLOCK):
             output.append_from(file.store, file.path, pending, file.batch_bytes)
             pending = []
             output.align(ALIGNMENT)
             if is_large and start % ALIGNMENT == 0:
                 output.align(BLOCK, start % BLOCK)
-            place = output.position
-        moves.append(place - start)
+            position = output.position
+        moves.append(position - start)
         # Padding follows every buffer of an aligned file, and metadata the last one.
         padding = -stop % ALIGNMENT if start % ALIGNMENT == 0 else 0
         pending.append(ByteRange(start, stop + padding))
-        place += stop + padding - start
+        position += stop + padding - start
     output.append_from(file.store, file.path, pending, file.batch_bytes)
     output.align(ALIGNMENT)
     return moves

@@ -43,12 +43,14 @@ def copy_inputs(
     """
     named = [file for fragment in fragments for file in fragment.files]
     sources = _sources(snapshot, named, version, is_strict)
-    table, kept = _source_pages(sources, is_strict)
-    is_standard = np.array([one == STANDARD_ENCODING for one in table.encodings], np.bool_)
+    table, sources_by_number = _source_pages(sources, is_strict)
+    is_standard = np.array(
+        [encoding == STANDARD_ENCODING for encoding in table.encodings], np.bool_
+    )
     if is_strict and not is_standard.all():
         raise UnsupportedFeatureError("a column has an encoding of its own")
     first_column = np.full(len(named) + 1, NO_COPY)
-    first_column[list(kept)] = table.first_column[:-1]
+    first_column[list(sources_by_number)] = table.first_column[:-1]
     columns = _columns(fragments, layouts, first_column, is_standard)
     rows = [
         SourceRows(
@@ -61,7 +63,7 @@ def copy_inputs(
     ]
     files = [
         SourceFile(_store(snapshot, named[number]), source.path, batch_bytes, source.content)
-        for number, source in kept.items()
+        for number, source in sources_by_number.items()
     ]
     return CopyInput(files, table, rows)
 
@@ -75,8 +77,8 @@ _NO_ROWS = np.empty(0, np.int64)
 
 def _deleted(snapshot: Snapshot, fragment: Fragment) -> Ints:
     """The ascending offsets of the deleted rows."""
-    found = snapshot.deleted_offsets(fragment)
-    return _NO_ROWS if found is None else found.astype(np.int64)
+    offsets = snapshot.deleted_offsets(fragment)
+    return _NO_ROWS if offsets is None else offsets.astype(np.int64)
 
 
 class _Source(NamedTuple):
@@ -97,14 +99,14 @@ def _sources(
     readers: Iterator[FileReader] = map(snapshot.reader, files)
     if snapshot.is_io_bound:
         readers = in_order(snapshot.reader, files, IO_THREADS, is_io_bound=True)
-    found: list[_Source | None] = []
+    sources: list[_Source | None] = []
     known = _NumColumns()
     for file, reader in zip(files, readers, strict=True):
         reason = _why_no_source(reader, version, known.of(file))
         if reason is not None and is_strict:
             raise UnsupportedFeatureError(f"{reader.path!r} {reason}")
-        found.append(None if reason else _Source(reader.path, reader.metadata.columns))
-    return found
+        sources.append(None if reason else _Source(reader.path, reader.metadata.columns))
+    return sources
 
 
 def _alike_sources(
@@ -119,15 +121,15 @@ def _alike_sources(
     pairs = zip(files, sizes, strict=True)
     parts = [FilePart(file.store_path(base), size or 0, 0) for file, size in pairs]
     try:
-        found = read_columns(snapshot.store_of(base), parts)
+        joined = read_columns(snapshot.store_of(base), parts)
     except (CorruptFileError, UnsupportedFeatureError):
         return None  # opening one after another finds the reason
     known = _NumColumns()
-    is_known = all(known.of(file) == found.num_columns for file in files)
-    if found.version is not version or (found.num_buffers != 1).any() or not is_known:
+    is_known = all(known.of(file) == joined.num_columns for file in files)
+    if joined.version is not version or (joined.num_buffers != 1).any() or not is_known:
         return None
-    contents = found.contents or [None] * len(parts)
-    columns = zip(parts, found.files, contents, strict=True)
+    contents = joined.contents or [None] * len(parts)
+    columns = zip(parts, joined.files, contents, strict=True)
     return [_Source(part.path, own, content) for part, own, content in columns]
 
 
@@ -159,18 +161,18 @@ def _source_pages(
     sources: Sequence[_Source | None], is_strict: bool
 ) -> tuple[SourcePages, dict[int, _Source]]:
     """The pages of the files, and the files by number, without those that cannot be copied."""
-    found = {number: source for number, source in enumerate(sources) if source is not None}
+    copyable = {number: source for number, source in enumerate(sources) if source is not None}
     try:
-        return _pages_of(list(found.values())), found
+        return _pages_of(list(copyable.values())), copyable
     except UnsupportedFeatureError:
         if is_strict:
             raise
-    kept = {number: source for number, source in found.items() if _can_parse(source)}
-    return _pages_of(list(kept.values())), kept
+    parseable = {number: source for number, source in copyable.items() if _can_parse(source)}
+    return _pages_of(list(parseable.values())), parseable
 
 
 def _pages_of(sources: Sequence[_Source]) -> SourcePages:
-    return source_pages([one.columns for one in sources], [one.path for one in sources])
+    return source_pages([source.columns for source in sources], [source.path for source in sources])
 
 
 def _can_parse(source: _Source) -> bool:
@@ -193,15 +195,15 @@ def _columns(
     column of each file, or `NO_COPY`; its last item is `NO_COPY`.
     """
     known: dict[object, _Places] = {}  # most fragments have files with the same columns
-    places = []
+    homes = []
     for fragment in fragments:
         key = tuple([(file.fields, file.column_indices) for file in fragment.files])
         if key not in known:
             known[key] = _places(fragment, layouts)
-        places.append(known[key])
+        homes.append(known[key])
     edges = np.cumsum([0, *(len(fragment.files) for fragment in fragments)])
-    owners = np.array([one.files for one in places]) + edges[:-1, None]
-    columns = np.array([one.columns for one in places])
+    owners = np.array([home.files for home in homes]) + edges[:-1, None]
+    columns = np.array([home.columns for home in homes])
     firsts = first_column[np.where(columns == NO_COPY, len(first_column) - 1, owners)]
     numbers = np.where(firsts == NO_COPY, NO_COPY, firsts + columns)
     return np.where(np.append(is_standard, False)[numbers], numbers, NO_COPY)
@@ -220,12 +222,12 @@ class _Places(NamedTuple):
 def _places(fragment: Fragment, layouts: Sequence[FieldLayout]) -> _Places:
     home = fragment.file_of_field()
     columns = [file.columns() for file in fragment.files]
-    places = []
+    pairs = []
     for layout in layouts:
         ids = [column.field_id for column in layout.columns]
         (number, *others) = {home.get(id_, -1) for id_ in ids}
         if others or number < 0 or not all(id_ in columns[number] for id_ in ids):
-            places += [(0, NO_COPY)] * len(ids)
+            pairs += [(0, NO_COPY)] * len(ids)
         else:
-            places += [(number, columns[number][id_]) for id_ in ids]
-    return _Places(*np.array(places, np.int64).reshape(len(places), 2).T)
+            pairs += [(number, columns[number][id_]) for id_ in ids]
+    return _Places(*np.array(pairs, np.int64).reshape(len(pairs), 2).T)
