@@ -21,7 +21,7 @@ from lance_core.hookspecs.searches import (
 )
 from lance_core_vector.distances import Metric
 from lance_core_vector.flat_search import candidates
-from lance_core_vector.quality.tuning import tuned_effort
+from lance_core_vector.tuned_effort import tuned_effort
 from lance_core_vector.vectors import Vectors
 
 if TYPE_CHECKING:

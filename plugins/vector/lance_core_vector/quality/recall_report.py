@@ -1,0 +1,195 @@
+"""`recall_report`: what searches with an index find, measured against exact search."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core import LanceDataset
+from lance_core.errors import InvalidInputError
+from lance_core_vector.options import query_vectors
+
+Z = 1.96
+"""Standard errors on both sides of a mean in which the true one is with a probability of 0.95."""
+
+
+@dataclass(frozen=True)
+class MeasuredRecall:
+    """What searches with ``options`` find: the share of the nearest rows.
+
+    ``low`` to ``high``: the interval that has the true share with a probability of 0.95;
+    ``worst``: the share of the query that finds least. ``seconds``: of processor time for a query,
+    asked alone (median).
+    """
+
+    options: Mapping[str, Any]
+    recall: float
+    low: float
+    high: float
+    worst: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class RecallReport:
+    """The recall of an index for each set of options, in their order.
+
+    ``num_queries``: how many were asked for the ``k`` nearest rows each. ``exact_seconds``: of
+    processor time for a query of the exact search, which was asked for all at once.
+    """
+
+    column: str
+    k: int
+    num_queries: int
+    measured: tuple[MeasuredRecall, ...]
+    exact_seconds: float
+
+    def __repr__(self) -> str:
+        exact = f"exact search: {1e3 * self.exact_seconds:.2f} ms a query"
+        lines = [
+            f"recall@{self.k} of {self.column!r}, {self.num_queries} queries ({exact})",
+            f"{'recall':>7} {'95 % interval':>15} {'worst':>6} {'ms':>8}  options",
+        ]
+        for one in self.measured:
+            interval = f"{one.low:.3f}-{one.high:.3f}"
+            options = ", ".join(f"{name}={value}" for name, value in one.options.items())
+            lines.append(
+                f"{one.recall:7.3f} {interval:>15} {one.worst:6.2f} {1e3 * one.seconds:8.2f}  "
+                f"{options or 'default'}"
+            )
+        return "\n".join(lines)
+
+
+def recall_report(  # noqa: PLR0913 (each has a default)
+    dataset: LanceDataset,
+    column: str,
+    *,
+    k: int = 10,
+    queries: Any = None,
+    sample: int = 100,
+    options: Sequence[Mapping[str, Any]] = ({},),
+    metric: str | None = None,
+    seed: int = 0,
+) -> RecallReport:
+    """The share of the ``k`` nearest rows that searches of ``column`` with an index find.
+
+    ``queries``: vectors, one a row; by default those of ``sample`` random rows, each of which does
+    not count among its own results. ``options``: keys of ``nearest``, one set after the other;
+    ``{}`` is the default. ``metric``: by default that of the index. The exact search reads the
+    column once, for all queries. Raises `InvalidInputError`.
+    """
+    if k < 1 or sample < 1:
+        raise InvalidInputError(f"k and sample must be 1 or more, got {k} and {sample}")
+    own: npt.NDArray[np.uint64] | None = None
+    if queries is None:
+        own, matrix = sampled_vectors(dataset, column, sample, seed)
+    else:
+        matrix, _ = query_vectors(queries)
+    if not len(matrix):
+        raise InvalidInputError(f"column {column!r} has no vectors to ask for")
+    metric = metric or index_metric(dataset, column)
+    base: dict[str, Any] = {"column": column, "k": k + (own is not None)}
+    if metric is not None:
+        base["metric"] = metric
+    start = time.process_time()
+    asked = _Queries(dataset, base, matrix, own, k)
+    exact = asked.answers({"use_index": False})
+    exact_seconds = (time.process_time() - start) / len(matrix)
+    measured = [_measured(asked, exact, one) for one in options]
+    return RecallReport(column, k, len(matrix), tuple(measured), exact_seconds)
+
+
+def index_metric(dataset: LanceDataset, column: str) -> str | None:
+    """The metric of the first vector index of ``column``; None if there is none."""
+    for index in dataset.describe_indices():
+        metric = index.details.get("metric_type")
+        if index.field_names == [column] and metric is not None:
+            return str(metric).lower()
+    return None
+
+
+def sampled_vectors(
+    dataset: LanceDataset, column: str, count: int, seed: int
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[Any]]:
+    """The row ids and the vectors of ``count`` random rows, or of those of them that have one."""
+    total = dataset.count_rows()
+    random = np.random.default_rng(seed)
+    places = np.sort(random.choice(total, min(count, total), replace=False))
+    rows = dataset.take(places, columns=[column, "_rowid"])
+    values = rows.column(column).combine_chunks()
+    if not pa.types.is_fixed_size_list(values.type):
+        raise InvalidInputError(f"column {column!r} has not one vector a row: give queries")
+    present = values.is_valid().to_numpy(zero_copy_only=False)
+    width = values.type.list_size
+    matrix = values.filter(pa.array(present)).flatten().to_numpy(zero_copy_only=False)
+    return rows.column("_rowid").to_numpy()[present], matrix.reshape(-1, width)
+
+
+@dataclass(frozen=True)
+class _Queries:
+    """Queries for the ``k`` nearest rows: ``matrix``, one a row, and the keys ``base``.
+
+    ``own``: the id of the row whose vector each is, which does not count; None if there are none.
+    """
+
+    dataset: LanceDataset
+    base: Mapping[str, Any]
+    matrix: npt.NDArray[Any]
+    own: npt.NDArray[np.uint64] | None
+    k: int
+
+    def alone(self, number: int) -> _Queries:
+        """Only one of the queries."""
+        one = slice(number, number + 1)
+        own = None if self.own is None else self.own[one]
+        return _Queries(self.dataset, self.base, self.matrix[one], own, self.k)
+
+    def answers(self, options: Mapping[str, Any]) -> list[set[int]]:
+        """The ids of the rows that each query finds."""
+        nearest = {**self.base, "q": self.matrix, **options}
+        table = self.dataset.to_table(columns=[], nearest=nearest, with_row_id=True)
+        numbers, ids = table.column("query_index").to_numpy(), table.column("_rowid").to_numpy()
+        found: list[list[int]] = [[] for _ in self.matrix]
+        for number, id_ in zip(numbers.tolist(), ids.tolist(), strict=True):
+            if self.own is None or id_ != self.own[number]:
+                found[number].append(id_)
+        return [set(ids[: self.k]) for ids in found]
+
+
+def _measured(
+    asked: _Queries, exact: Sequence[set[int]], options: Mapping[str, Any]
+) -> MeasuredRecall:
+    shares, seconds = [], []
+    asked.alone(0).answers(options)  # reads what is cached
+    for number, nearest in enumerate(exact):
+        one = asked.alone(number)
+        start = time.process_time()
+        (found,) = one.answers(options)
+        seconds.append(time.process_time() - start)
+        if nearest:
+            shares.append(len(found & nearest) / len(nearest))
+    low, high = interval(np.array(shares))
+    mean = float(np.mean(shares)) if shares else 1.0
+    worst = min(shares, default=1.0)
+    return MeasuredRecall(dict(options), mean, low, high, worst, float(np.median(seconds)))
+
+
+def interval(shares: npt.NDArray[np.float64]) -> tuple[float, float]:
+    """The interval of the mean of ``shares``, each from 0 to 1.
+
+    That of Wilson for as many trials as give the variance that the shares have: it is not empty if
+    all shares are 1.
+    """
+    count = max(1, len(shares))
+    mean = float(shares.mean()) if len(shares) else 1.0
+    variance = float(shares.var(ddof=1)) if len(shares) > 1 else 0.25
+    trials = count if variance <= 0 else max(count, count * mean * (1 - mean) / variance)
+    center = (mean + Z**2 / (2 * trials)) / (1 + Z**2 / trials)
+    half = Z / (1 + Z**2 / trials) * np.sqrt(mean * (1 - mean) / trials + Z**2 / (4 * trials**2))
+    return max(0.0, float(center - half)), min(1.0, float(center + half))

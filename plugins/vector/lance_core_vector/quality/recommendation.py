@@ -1,0 +1,209 @@
+"""`recommend_index`: which vector index holds a recall within limits, by builds of a sample."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+import lance_core
+from lance_core import LanceDataset
+from lance_core.errors import InvalidInputError
+from lance_core_vector.quality.recall_report import (
+    MeasuredRecall,
+    index_metric,
+    recall_report,
+    sampled_vectors,
+)
+
+SAMPLE_ROWS = 20_000
+"""Rows of the indices that are built to measure."""
+
+QUERIES = 60
+
+PARTITIONS = 10
+"""Of the index of the sample."""
+
+PARTITION_ROWS = 8192
+"""Rows of a partition of the index of the whole table."""
+
+PROBES = (1, 2, 3, 5, 10)
+FACTORS = (None, 4, 10, 30)
+"""Numbers of partitions and factors of refinement to try."""
+
+
+@dataclass(frozen=True)
+class IndexCandidate:
+    """An index of the whole table, as a sample of its rows lets expect.
+
+    ``parameters``: arguments of ``create_index``; ``nearest``: keys that queries need to find
+    ``recall`` of the nearest rows. ``bytes`` on disk; ``ms`` of processor time for a query with
+    everything in memory; ``build_seconds`` of processor time.
+    """
+
+    parameters: Mapping[str, Any]
+    nearest: Mapping[str, Any]
+    recall: float
+    bytes: int
+    ms: float
+    build_seconds: float
+
+
+@dataclass(frozen=True)
+class IndexAdvice:
+    """The candidates, and the best one: the smallest that keeps all limits; None if none does.
+
+    ``exact_ms``: of processor time for a query without an index.
+    """
+
+    column: str
+    num_rows: int
+    sample_rows: int
+    exact_ms: float
+    candidates: tuple[IndexCandidate, ...]
+    best: IndexCandidate | None
+
+    def __repr__(self) -> str:
+        exact = f"without an index: {self.exact_ms:.1f} ms, exact"
+        lines = [
+            f"index of {self.column!r}, {self.num_rows:,} rows, by {self.sample_rows:,} ({exact})",
+            f"  {'recall':>6} {'MB':>9} {'ms':>7} {'build s':>8}  create_index; nearest",
+        ]
+        for one in self.candidates:
+            mark = "*" if one is self.best else " "
+            parameters, nearest = (
+                ", ".join(f"{name}={value!r}" for name, value in given.items())
+                for given in (one.parameters, one.nearest)
+            )
+            lines.append(
+                f"{mark} {one.recall:6.3f} {one.bytes / 1e6:9.1f} {one.ms:7.2f} "
+                f"{one.build_seconds:8.1f}  {parameters}; {nearest}"
+            )
+        if self.best is None:
+            lines.append("no index keeps the limits")
+        return "\n".join(lines)
+
+
+def recommend_index(  # noqa: PLR0913 (each has a default)
+    dataset: LanceDataset,
+    column: str,
+    *,
+    recall: float = 0.95,
+    bytes: int | None = None,
+    ms: float | None = None,
+    k: int = 10,
+    metric: str | None = None,
+    sample_rows: int = SAMPLE_ROWS,
+    seed: int = 0,
+) -> IndexAdvice:
+    """Which index of ``column`` finds a share of the ``k`` nearest rows within limits.
+
+    ``bytes`` on disk and ``ms`` of processor time for a query are limits for the whole table.
+    Builds an index of each kind for ``sample_rows`` random rows in memory, measures it with more
+    and less effort, and computes what an index of all rows would cost: bytes in proportion to the
+    rows, and time in proportion to the rows of the partitions that must be searched. ``metric``:
+    by default that of the column's index, or l2. Takes some seconds. Raises `InvalidInputError`.
+    """
+    if not 0 < recall <= 1:
+        raise InvalidInputError(f"recall must be above 0 and at most 1, got {recall}")
+    metric = metric or index_metric(dataset, column) or "l2"
+    _, matrix = sampled_vectors(dataset, column, sample_rows, seed)
+    if len(matrix) < 1000:
+        raise InvalidInputError(
+            f"column {column!r} has {len(matrix)} vectors in the sample: fewer than 1,000 need no "
+            "index"
+        )
+    num_rows = dataset.count_rows()
+    exact, found = 0.0, []
+    for parameters in _candidates(matrix.shape[1], matrix.dtype, metric):
+        candidate, exact = _measured(matrix, parameters, metric, recall, k, num_rows)
+        found.append(candidate)
+    found.sort(key=lambda one: one.bytes)
+    limits = [
+        one
+        for one in found
+        if one.recall >= recall - 0.01
+        and (bytes is None or one.bytes <= bytes)
+        and (ms is None or one.ms <= ms)
+    ]
+    best = limits[0] if limits else None
+    return IndexAdvice(column, num_rows, len(matrix), 1e3 * exact, tuple(found), best)
+
+
+def _candidates(width: int, dtype: np.dtype[Any], metric: str) -> list[dict[str, Any]]:
+    """Arguments of ``create_index`` to try."""
+    found: list[dict[str, Any]] = [{"index_type": "IVF_FLAT"}]
+    if dtype == np.uint8:
+        return found
+    found.append({"index_type": "IVF_SQ"})
+    if width % 8 == 0:
+        found.append({"index_type": "IVF_RQ", "num_bits": 5})
+        found.append({"index_type": "IVF_RQ", "num_bits": 1})
+    sizes = [size for size in (16, 8, 4) if width % size == 0]
+    found += [{"index_type": "IVF_PQ", "num_sub_vectors": width // size} for size in sizes]
+    if width % 8 == 0 and width >= 8:
+        found.append({"index_type": "IVF_PQ", "num_sub_vectors": width // 4, "num_bits": 4})
+    return found
+
+
+def _measured(
+    matrix: npt.NDArray[Any],
+    parameters: Mapping[str, Any],
+    metric: str,
+    recall: float,
+    k: int,
+    num_rows: int,
+) -> tuple[IndexCandidate, float]:
+    """What an index of ``num_rows`` rows would be, and the seconds of an exact search of them."""
+    flat = pa.array(np.ascontiguousarray(matrix).reshape(-1))
+    column = pa.FixedSizeListArray.from_arrays(flat, matrix.shape[1])
+    sample = lance_core.write_dataset(pa.table({"v": column}), f"memory://{uuid.uuid4().hex}")
+    start = time.process_time()
+    sample.create_index("v", metric=metric, num_partitions=PARTITIONS, **parameters)
+    seconds = time.process_time() - start
+    factors = (None,) if parameters["index_type"] in ("IVF_FLAT", "IVF_SQ") else FACTORS
+    tried = [
+        {"nprobes": probes} | ({} if factor is None else {"refine_factor": factor})
+        for factor in factors
+        for probes in PROBES
+    ]
+    report = recall_report(sample, "v", k=k, sample=QUERIES, options=tried, metric=metric)
+    found, ms = report.measured[-1], np.inf
+    for first in range(0, len(tried), len(PROBES)):
+        same = report.measured[first : first + len(PROBES)]
+        enough = [one for one in same if one.recall >= recall]
+        expected = _expected_ms(same, enough[0], len(matrix), num_rows) if enough else np.inf
+        if expected < ms:
+            found, ms = enough[0], expected
+    if ms == np.inf:
+        ms = _expected_ms(report.measured[-len(PROBES) :], found, len(matrix), num_rows)
+    (description,) = sample.describe_indices()
+    growth = num_rows / len(matrix)
+    size = int((description.total_size_bytes or 0) * growth)
+    nearest = {"recall": recall} if found.recall >= recall else dict(found.options)
+    candidate = IndexCandidate(parameters, nearest, found.recall, size, ms, seconds * growth)
+    return candidate, report.exact_seconds * growth
+
+
+def _expected_ms(
+    same: Sequence[MeasuredRecall], chosen: MeasuredRecall, sample_rows: int, num_rows: int
+) -> float:
+    """The time of a query of the whole table that finds as much as ``chosen`` of the sample.
+
+    ``same``: measurements that differ in the number of partitions. The time is linear in the rows
+    that are searched. In a table with more partitions, the number that must be searched for the
+    same recall is taken to grow with the square root of theirs.
+    """
+    of_sample = sample_rows / PARTITIONS
+    rows = [one.options["nprobes"] * of_sample for one in same]
+    slope, fixed = np.polyfit(rows, [1e3 * one.seconds for one in same], 1)
+    partitions = max(1, num_rows // PARTITION_ROWS)
+    probes = chosen.options["nprobes"] * max(1.0, partitions / PARTITIONS) ** 0.5
+    searched = min(num_rows, probes * num_rows / partitions)
+    return float(max(0.0, fixed) + max(0.0, slope) * searched)
