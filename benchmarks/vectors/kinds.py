@@ -13,6 +13,9 @@ REFINE = 10
 BATCH = 100
 """Queries that are answered at once."""
 
+MIN_RECALL = 0.95
+"""Of queries that state no effort."""
+
 ALL_PROBES = 1 << 20
 """More partitions than an index has."""
 
@@ -28,6 +31,7 @@ class Query:
     """Queries whose times are compared: ``options`` of ``nearest``.
 
     ``bars`` with the compiled loops, and with numpy only. ``share``: the rows that a filter keeps.
+    ``min_recall``: of this library.
     """
 
     name: str
@@ -36,6 +40,7 @@ class Query:
     numpy_bars: Bars | None = None
     is_batch: bool = False
     share: float | None = None
+    min_recall: float = 0
 
 
 _PROBES = tuple({"nprobes": probes} for probes in (1, 2, 5, 10, 20, ALL_PROBES))
@@ -75,6 +80,7 @@ FLAT = (
     Query(f"batch of {BATCH}", {"use_index": False}, (3, 8), (3, 8), is_batch=True),
 )
 
+_DEFAULTS = Query("defaults", {}, min_recall=MIN_RECALL)
 _PROBED = {"nprobes": PROBES}
 _REFINED = {"nprobes": PROBES, "refine_factor": REFINE}
 _QUERY, _REFINED_QUERY = f"{PROBES} probes", f"{PROBES} probes, refined"
@@ -84,7 +90,7 @@ KINDS = (
         "IVF_FLAT",
         "IVF_FLAT",
         lambda parts: {},
-        (Query(_QUERY, _PROBED, (1, 1.5), (0.8, 1.2)),),
+        (Query(_QUERY, _PROBED, (1, 1.5), (0.8, 1.2)), _DEFAULTS),
         same(1),
         same(0.7),
         sweep=_PROBES,
@@ -95,6 +101,7 @@ KINDS = (
         lambda parts: {"num_sub_vectors": parts},
         (
             Query(_QUERY, _PROBED, same(1), same(0.7)),
+            _DEFAULTS,
             Query(_REFINED_QUERY, _REFINED, same(1.3), same(1)),
             Query(f"batch of {BATCH}, refined", _REFINED, same(2), same(1.5), is_batch=True),
             Query("0.01 % of the rows", _REFINED, same(1), same(0.8), share=1e-4),
@@ -110,6 +117,7 @@ KINDS = (
         lambda parts: {"num_sub_vectors": 2 * parts, "num_bits": 4},
         (
             Query(_QUERY, _PROBED, same(1), same(0.7)),
+            _DEFAULTS,
             Query(_REFINED_QUERY, _REFINED),
         ),
         same(0.8),
@@ -119,7 +127,7 @@ KINDS = (
         "IVF_SQ",
         "IVF_SQ",
         lambda parts: {},
-        (Query(_QUERY, _PROBED, same(1.2), same(0.6)),),
+        (Query(_QUERY, _PROBED, same(1.2), same(0.6)), _DEFAULTS),
         same(0.8),
         same(0.6),
     ),
@@ -127,14 +135,17 @@ KINDS = (
         "IVF_RQ",
         "IVF_RQ",
         lambda parts: {},
-        (Query(_QUERY, _PROBED, same(1)), Query(_REFINED_QUERY, _REFINED)),
+        (Query(_QUERY, _PROBED, same(1)), _DEFAULTS, Query(_REFINED_QUERY, _REFINED)),
         same(1),
     ),
     Kind(
         "IVF_HNSW_SQ",
         "IVF_HNSW_SQ",
         lambda parts: {},
-        (Query("query", {}, same(1)), Query("query, refined", {"refine_factor": REFINE})),
+        (
+            Query("query", {}, same(1), min_recall=MIN_RECALL),
+            Query("query, refined", {"refine_factor": REFINE}),
+        ),
         same(1.8),
         by_processor=True,
         sweep=_with_refinement(_EF),
