@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -73,6 +74,24 @@ def test_data_frames_have_files_bytes_or_descriptions(uri: str) -> None:
     with pytest.raises(InvalidInputError, match="blob_mode must be one of"):
         made.to_pandas(blob_mode="other")
     assert made.get_fragments()[0].to_pandas(columns=["b"])["b"].tolist()[1] is None
+
+
+def test_a_data_frame_has_the_blobs_of_the_ranked_rows(uri: str) -> None:
+    vectors = np.random.default_rng(5).normal(size=(20, 4)).astype(np.float32)
+    v = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), 4)
+    values = pa.array([b"blob %d" % number for number in range(20)], pa.large_binary())
+    blob = pa.field("b", pa.large_binary(), metadata={"lance-encoding:blob": "true"})
+    rows = pa.table([v, values], pa.schema([pa.field("v", v.type), blob]))
+    dataset = lance.write_dataset(rows, uri)
+    query = {"column": "v", "q": vectors[7], "k": 3}
+    expected = dataset.to_table(["v"], nearest=query, with_row_id=True)
+    for columns in (["b"], ["_distance", "b"], {"renamed": "b"}):
+        frame = dataset.scanner(columns, nearest=query).to_pandas()
+        files = frame["renamed" if isinstance(columns, dict) else "b"]
+        assert [file.read() for file in files] == [
+            b"blob %d" % row for row in expected["_rowid"].to_pylist()
+        ]
+        assert frame["_distance"].tolist() == expected["_distance"].to_pylist()
 
 
 def test_a_pandas_index_survives(uri: str) -> None:

@@ -189,25 +189,6 @@ def test_every_way_to_run_a_scan_returns_the_ranked_rows(
     assert [one.fragment for one in scanner.scan_batches()] == [None]
 
 
-def test_a_data_frame_has_the_blobs_of_the_ranked_rows(
-    tmp_path: Path, vectors: npt.NDArray[np.float32]
-) -> None:
-    blobs = pa.array([b"blob %d" % number for number in range(20)], pa.large_binary())
-    blob = pa.field("b", pa.large_binary(), metadata={"lance-encoding:blob": "true"})
-    v = column(vectors[:20])
-    rows = pa.table([v, blobs], pa.schema([pa.field("v", v.type), blob]))
-    dataset = lance.write_dataset(rows, tmp_path / "t.lance")
-    query = {"column": "v", "q": vectors[7], "k": 3}
-    expected = dataset.to_table(["v"], nearest=query, with_row_id=True)
-    for columns in (["b"], ["_distance", "b"], {"renamed": "b"}):
-        frame = dataset.scanner(columns, nearest=query).to_pandas()
-        files = frame["renamed" if isinstance(columns, dict) else "b"]
-        assert [file.read() for file in files] == [
-            b"blob %d" % row for row in expected["_rowid"].to_pylist()
-        ]
-        assert frame["_distance"].tolist() == expected["_distance"].to_pylist()
-
-
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
