@@ -157,7 +157,7 @@ class _SetBenchmark:
 
     def _compare(self, kind: str, query: Query) -> None:
         """Time queries by all libraries; this library must find as many of the nearest rows."""
-        queries = self._set.queries[:BATCH]
+        queries = self._set.queries[: query.count]
         condition, limit = None, len(self._set.vectors)
         if query.share is not None:
             limit = max(K, round(query.share * limit))

@@ -31,7 +31,7 @@ class Query:
     """Queries whose times are compared: ``options`` of ``nearest``.
 
     ``bars`` with the compiled loops, and with numpy only. ``share``: the rows that a filter keeps.
-    ``min_recall``: of this library.
+    ``count``: the number of queries. ``min_recall``: of this library.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Query:
     numpy_bars: Bars | None = None
     is_batch: bool = False
     share: float | None = None
+    count: int = BATCH
     min_recall: float = 0
 
 
@@ -76,7 +77,7 @@ def same(ratio: float) -> Bars:
 
 
 FLAT = (
-    Query("one query", {"use_index": False}, (3, 10), (2, 8)),
+    Query("one query", {"use_index": False}, (3, 10), (2, 8), count=20),
     Query(f"batch of {BATCH}", {"use_index": False}, (3, 8), (3, 8), is_batch=True),
 )
 

@@ -32,11 +32,11 @@ class ExactRows:
     def recall(self, rows: npt.NDArray[np.int64], limit: int) -> float:
         """The recall of ``rows``, one line for each query, among rows whose place is < ``limit``.
 
-        A row number of -1 is no row.
+        These are the first queries, at most as many as there are. A row number of -1 is no row.
         """
         k, count = rows.shape[1], 0
         is_allowed = self._places < limit
-        for returned, distances in zip(rows, self._distances, strict=True):
+        for returned, distances in zip(rows, self._distances, strict=False):
             last = np.partition(distances[is_allowed], k - 1)[k - 1]
             own = returned[returned >= 0]
             is_near = distances[own] <= last + TOLERANCE * abs(last)

@@ -147,6 +147,8 @@ def _panels(
     for left, (name, kinds) in zip(LEFTS, series.items(), strict=True):
         canvas.text(left, TOP - 8, SETS[name], Style(size=12, weight=600))
         _panel(canvas, left, kinds, are_joined=are_joined)
+        if not any(kinds.values()):
+            canvas.text(left + 12, TOP + 20, "not measured yet", NOTE)
     for number, note in enumerate(notes):
         canvas.text(30, HEIGHT - 4 + 16 * number, note, NOTE)
     return canvas.render()
