@@ -9,8 +9,16 @@ from typing import Any
 from lance_core.dataset.values.index import Index, IndexFile
 from lance_core.dataset.values.index_config import IndexConfig
 from lance_core.dataset.values.index_description import IndexDescription, IndexSegmentDescription
+from lance_core.dataset.values.index_problem import IndexProblem
 
-__all__ = ["Index", "IndexConfig", "IndexDescription", "IndexFile", "IndexSegmentDescription"]
+__all__ = [
+    "Index",
+    "IndexConfig",
+    "IndexDescription",
+    "IndexFile",
+    "IndexProblem",
+    "IndexSegmentDescription",
+]
 
 _TOOLS = ("IndexFileVersion", "IndicesBuilder", "IvfModel", "PqModel")
 

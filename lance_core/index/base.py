@@ -92,6 +92,13 @@ class IndexPart(NamedTuple):
     rows: IndexRows | None = None
 
 
+class RowProblem(NamedTuple):
+    """What is wrong with what an index has of a row; ``row`` is its row number."""
+
+    row: int
+    text: str
+
+
 class Precision(enum.Enum):
     """How precisely an index answers a query."""
 
@@ -264,3 +271,11 @@ class IndexType(ABC):
         rows. No row is in two parts or in a part and in ``rows``. Raises `IndexNotWrittenError` if
         these parts cannot be merged.
         """
+
+    def verify(self, part: IndexPart) -> Iterator[RowProblem]:
+        """What differs between an index and the rows that it covers now, ``part.rows``.
+
+        Rows of which the index also has deleted ones are no problem. Raises `CorruptFileError`, and
+        `UnsupportedFeatureError` for a type that cannot tell.
+        """
+        raise UnsupportedFeatureError("indices of this type cannot be verified")

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from lance_core.dataset.maintenance.indices import create as creating
     from lance_core.dataset.maintenance.indices import describe as describing
     from lance_core.dataset.maintenance.indices import existing_segments, statistics
+    from lance_core.dataset.maintenance.indices import verify as verifying
     from lance_core.dataset.values.index import Index
     from lance_core.dataset.values.index_config import IndexConfig
     from lance_core.dataset.values.index_description import IndexDescription
+    from lance_core.dataset.values.index_problem import IndexProblem
     from lance_core.dataset.values.progress import IndexProgress
 else:
     _FOLDER = "lance_core.dataset.maintenance.indices"
@@ -25,6 +27,7 @@ else:
     describing = lazy_module(f"{_FOLDER}.describe")
     existing_segments = lazy_module(f"{_FOLDER}.existing_segments")
     statistics = lazy_module(f"{_FOLDER}.statistics")
+    verifying = lazy_module(f"{_FOLDER}.verify")
 
 
 _SEGMENTS = (
@@ -239,6 +242,15 @@ class IndexMethods(DatasetBase):
     def has_index(self) -> bool:
         """True if the table has an index of a column."""
         return bool(creating.by_name(self._snapshot))
+
+    def verify_index(self, name: str, *, limit: int = 1000) -> list[IndexProblem]:
+        """What an index has of the rows that it covers and that is not so: the first ``limit``.
+
+        Reads the whole index and the whole column, and computes again what the index should have.
+        Raises `IndexNotFoundError`, `CorruptFileError`, and `UnsupportedFeatureError` for a type
+        that cannot tell; types of the extra ``vector`` can.
+        """
+        return verifying.verify(self._snapshot, name, limit)
 
     def prewarm_index(
         self,

@@ -52,7 +52,7 @@ class IndicesBuilder(ModelTraining):
         centroids = _matrix(ivf_model.centroids)
 
         def batches() -> Iterator[pa.RecordBatch]:
-            for numbers, vectors in vectors_of(self.rows, parameters):
+            for numbers, vectors in vectors_of(self.rows, parameters.metric):
                 owners = owners_of(vectors, centroids, parameters).astype(np.uint32)
                 yield pa.RecordBatch.from_arrays(
                     [pa.array(numbers), pa.array(owners)], schema=schema
@@ -88,7 +88,7 @@ class IndicesBuilder(ModelTraining):
             precomputed = PrecomputedPartitions.of(partition_ds_uri, len(centroids), None)
         rows = DatasetRows(self.dataset, self.column[0], fragments)
         with LanceFileWriter(dest_uri, schema_of(_code_bytes(pq))) as writer:
-            for numbers, vectors in vectors_of(rows, parameters):
+            for numbers, vectors in vectors_of(rows, parameters.metric):
                 owners = owners_of(vectors, centroids, parameters)
                 if precomputed is not None:
                     owners = precomputed.owners(numbers, owners)

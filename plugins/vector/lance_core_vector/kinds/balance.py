@@ -131,7 +131,7 @@ def _chosen(
 ) -> Iterator[tuple[npt.NDArray[np.uint64], npt.NDArray[Any]]]:
     """Those of ``rows`` that have one of the ``numbers``, which ascend."""
     for one in rows:
-        for own, vectors in vectors_of(one, parameters):
+        for own, vectors in vectors_of(one, parameters.metric):
             places = np.minimum(np.searchsorted(numbers, own), max(0, len(numbers) - 1))
             mask = numbers[places] == own if len(numbers) else np.zeros(len(own), np.bool_)
             if mask.any():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from lance_core.hookspecs.indices import (
     IndexType,
     OpenIndex,
     Precision,
+    RowProblem,
     VectorIndexDetails,
     parse_details_message,
 )
@@ -25,6 +26,7 @@ from lance_core_vector.kinds.hnsw_index import HnswIndex
 from lance_core_vector.kinds.ivf_index import IvfIndex
 from lance_core_vector.kinds.merge import merge
 from lance_core_vector.kinds.move import move
+from lance_core_vector.kinds.verify import verify
 from lance_core_vector.partitions.index_files import INDEX_KEY, ROW_ID, IndexFiles, IvfModel
 from lance_core_vector.plugin import KINDS
 from lance_core_vector.quantizers.base import Quantizer, check_columns
@@ -149,6 +151,9 @@ class VectorIndex(IndexType):
         if len(parts) > 1 or rows is not None:
             return merge(parts, rows, source.vector, output)
         return move(source, parts[0].map, output)
+
+    def verify(self, part: IndexPart) -> Iterator[RowProblem]:
+        return verify(part)
 
 
 def _quantizer(files: IndexFiles, model: IvfModel, vector: pa.DataType) -> Quantizer:

@@ -33,6 +33,7 @@ from lance_core_vector.vectors import NUMBERS, Vectors, vector_type
 
 if TYPE_CHECKING:
     from lance_core.hookspecs.indices import IndexOutput, IndexRows, Progress
+    from lance_core_vector.distances import Metric
 
 Floats = npt.NDArray[np.float32]
 
@@ -102,7 +103,7 @@ def train(rows: IndexRows, parameters: BuildParameters, progress: Progress) -> T
     sample, total = np.empty((0, vector.list_size), np.float32), 0
     if needs_sample(parameters):
         size = sample_size(vector.list_size, rows.num_rows, parameters)
-        batches = (vectors for _, vectors in vectors_of(rows, parameters))
+        batches = (vectors for _, vectors in vectors_of(rows, parameters.metric))
         sample, total = sample_of(batches, size, random)
     centroids, loss = train_centroids(sample, total, parameters, random)
     centroids = rounded(centroids, vector.value_type)
@@ -127,7 +128,7 @@ def encode_rows(
 ) -> Iterator[int]:
     """Add the codes of ``rows`` to ``partitioned``; yields the number of vectors of each batch."""
     centroids = training.centroids
-    for numbers, vectors in vectors_of(rows, parameters):
+    for numbers, vectors in vectors_of(rows, parameters.metric):
         owners = owners_of(vectors, centroids, parameters)
         if precomputed is not None:
             owners = precomputed.owners(numbers, owners)
@@ -136,7 +137,7 @@ def encode_rows(
 
 
 def vectors_of(
-    rows: IndexRows, parameters: BuildParameters
+    rows: IndexRows, metric: Metric
 ) -> Iterator[tuple[npt.NDArray[np.uint64], npt.NDArray[Any]]]:
     """The row numbers and vectors of each batch that an index has: without NaN and infinite ones.
 
@@ -146,13 +147,13 @@ def vectors_of(
         vectors = Vectors.of(batch.values)
         matrix = vectors.matrix
         numbers = batch.rows if vectors.rows is None else batch.rows[vectors.rows]
-        if not parameters.metric.of_bits:
+        if not metric.of_bits:
             kept = np.isfinite(matrix).all(axis=1)
-            if parameters.metric.name == "cosine":
+            if metric.name == "cosine":
                 kept &= matrix.any(axis=1)
             if not kept.all():
                 matrix, numbers = matrix[kept], numbers[kept]
-            if parameters.metric.name == "cosine":
+            if metric.name == "cosine":
                 matrix = unit(matrix)
         yield numbers, matrix
 

@@ -1,0 +1,82 @@
+"""Indices are compared with the vectors that the table has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pytest
+
+import lance_core as lance
+from lance_core.errors import IndexNotFoundError, UnsupportedFeatureError
+from lance_core_vector.kinds import verify
+from tests.each_case import each_case
+
+ROWS, WIDTH = 600, 16
+KINDS: list[dict[str, Any]] = [
+    {"index_type": "IVF_FLAT"},
+    {"index_type": "IVF_SQ"},
+    {"index_type": "IVF_PQ", "num_sub_vectors": 4, "num_bits": 4},
+    {"index_type": "IVF_PQ", "num_sub_vectors": 2, "max_iters": 2},
+    {"index_type": "IVF_RQ", "num_bits": 3},
+]
+
+
+def vectors(seed: int) -> npt.NDArray[np.float32]:
+    return np.random.default_rng(seed).normal(size=(ROWS, WIDTH)).astype(np.float32)
+
+
+def table(folder: Path, **options: Any) -> lance.LanceDataset:
+    column = pa.FixedSizeListArray.from_arrays(pa.array(vectors(1).ravel()), WIDTH)
+    rows = pa.table({"id": range(ROWS), "v": column})
+    return lance.write_dataset(rows, folder / "t.lance", max_rows_per_file=250, **options)
+
+
+@each_case(
+    "parameters, metric, stable",
+    [(one, ("l2", "cosine")[at % 2], at % 3 == 1) for at, one in enumerate(KINDS)],
+)
+def test_codes_of_other_vectors_and_missing_rows_are_named(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    parameters: dict[str, Any],
+    metric: str,
+    stable: bool,
+) -> None:
+    dataset = table(tmp_path, enable_stable_row_ids=stable)
+    dataset.create_index("v", metric=metric, num_partitions=3, **parameters)
+    dataset.delete("id % 9 = 2")
+    assert dataset.verify_index("v_idx") == []
+    dataset.optimize.compact_files()
+    assert dataset.verify_index("v_idx") == []
+    other, true = vectors(2), verify.vectors_of
+
+    def changed(*given: Any) -> Any:
+        for numbers, stored in true(*given):
+            matrix = stored.copy()
+            matrix[[5, 70]] = other[:2] / np.linalg.norm(other[:2], axis=1, keepdims=True)
+            yield numbers, matrix
+
+    with monkeypatch.context() as patch:
+        patch.setattr(verify, "vectors_of", changed)
+        problems = dataset.verify_index("v_idx")
+        assert [one.text for one in problems] == ["has the code of another vector"] * 2
+        assert {one.offset for one in problems} <= set(range(ROWS))
+        assert "row" in str(problems[0])
+        assert len(dataset.verify_index("v_idx", limit=1)) == 1
+        patch.setattr(verify, "stored_partitions", lambda _: iter(()))
+        patch.setattr(verify, "vectors_of", true)
+        missing = dataset.verify_index("v_idx", limit=10)
+        assert [one.text for one in missing] == ["is not in the index"] * 10
+
+
+def test_an_index_of_another_type_cannot_be_verified(tmp_path: Path) -> None:
+    dataset = table(tmp_path)
+    dataset.create_scalar_index("id", "BTREE")
+    with pytest.raises(UnsupportedFeatureError, match="cannot be verified"):
+        dataset.verify_index("id_idx")
+    with pytest.raises(IndexNotFoundError):
+        dataset.verify_index("v_idx")
