@@ -53,7 +53,7 @@ class Mutant:
     def key(self) -> str:
         """The module, the function and the change; a number where a change is possible again."""
         again = f" #{self.number}" if self.number else ""
-        return f"{'.'.join(self.path.with_suffix('').parts)}:{self.function}: {self.change}{again}"
+        return f"{module_at(self.path)}:{self.function}: {self.change}{again}"
 
     @property
     def change(self) -> str:
@@ -68,6 +68,12 @@ class Mutant:
         made = _Replacing(node, replacement).visit(module)
         assert isinstance(made, ast.Module)
         return ast.fix_missing_locations(made)
+
+
+def module_at(path: Path) -> str:
+    """The name of the module at ``path``, in the core or in the folder of a plugin."""
+    parts = path.with_suffix("").parts
+    return ".".join(parts[2:] if parts[0] == "plugins" else parts)
 
 
 def mutants_of(path: Path) -> Iterator[Mutant]:

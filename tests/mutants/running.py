@@ -24,7 +24,7 @@ from types import CodeType, FrameType, FunctionType
 
 import pytest
 
-from tests.mutants.operators import Mutant
+from tests.mutants.operators import Mutant, module_at
 
 Place = tuple[str, str]
 """A module's path from the checkout, and the qualified name of an outermost function."""
@@ -92,7 +92,7 @@ class Mutations:
         found = self._baselines(items)
         for path in {mutant.path for mutant in self._mutants}:
             # Tests that import a module on demand did it in a child.
-            importlib.import_module(".".join(Path(path).with_suffix("").parts))
+            importlib.import_module(module_at(path))
         functions = _functions_by_code()
         for mutant in self._mutants:
             tests = _nearest(mutant, found, self._most_seconds)
@@ -235,7 +235,7 @@ def _note(frame: FrameType, event: str, _: object) -> None:
 def _place(code: CodeType) -> Place | None:
     """Where the outermost function is that a code object belongs to."""
     root = f"{Path.cwd()}/"
-    if not code.co_filename.startswith(f"{root}lance_core/"):
+    if not code.co_filename.startswith((f"{root}lance_core/", f"{root}plugins/")):
         return None
     return code.co_filename.removeprefix(root), code.co_qualname.partition(".<locals>")[0]
 

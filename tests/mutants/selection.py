@@ -35,6 +35,7 @@ _WRITE, _MAINTENANCE = "lance_core/dataset/write", "lance_core/dataset/maintenan
 _IDENTITY, _VERIFICATION = "lance_core/commits/identity.py", "lance_core/commits/verification.py"
 _COMPACTION = f"{_MAINTENANCE}/compaction"
 _UNIT = "tests/unit/dataset"
+_VECTOR = "plugins/vector/lance_core_vector"
 
 AREAS = {
     "commits": Area(
@@ -100,6 +101,15 @@ AREAS = {
             *("tests/unit/table/row_ids", f"{_UNIT}/write/test_update.py"),
             *(f"{_UNIT}/read/test_stored_indices.py", "tests/liars/test_index_types.py"),
         ),
+        90,
+    ),
+    "vectors": Area(
+        (
+            *("lance_core/index/ranking.py", "lance_core/dataset/read/ranking"),
+            *(f"{_VECTOR}/{name}" for name in ("kinds", "quantizers", "partitions", "training")),
+            *(f"{_VECTOR}/{name}.py" for name in ("distances", "query", "shortlist", "vectors")),
+        ),
+        ("tests/unit/vector", "tests/vector", "tests/conformance/test_ranked_index.py"),
         90,
     ),
 }
