@@ -1,4 +1,4 @@
-"""Queries for the searches of scans: those of full-text search, as in ``lance.query``."""
+"""Queries for the searches of scans, as in ``lance.query``, and a search by texts and vectors."""
 
 from lance_core.query.full_text import (
     BooleanQuery,
@@ -13,6 +13,7 @@ from lance_core.query.full_text import (
     Occur,
     PhraseQuery,
 )
+from lance_core.query.reciprocal_ranks import hybrid
 
 __all__ = [
     "BooleanQuery",
@@ -26,4 +27,5 @@ __all__ = [
     "MultiMatchQuery",
     "Occur",
     "PhraseQuery",
+    "hybrid",
 ]

@@ -118,3 +118,9 @@ def test_parameters_survive_the_metadata_of_an_index() -> None:
     assert TextParameters.from_json(parameters.to_json()) == parameters
     with pytest.raises(NotImplementedError, match="shape"):
         TextParameters.from_json('{"shape": 1}')
+
+
+def test_stop_words_with_and_without_vowel_signs() -> None:
+    """Stems have no vowel signs, and stop words are dropped after stems."""
+    assert terms("تِي ذي هذان", language="Arabic") == []
+    assert {"și", "ţi", "îți"} & stop_words("Romanian") >= {"și", "îți"}

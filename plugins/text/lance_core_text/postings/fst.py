@@ -37,6 +37,9 @@ _FOOTER = 20
 _MAX_UNINDEXED = 32
 """Transitions of a node without an index by byte."""
 
+_MAX_NODES = 1 << 12
+"""Decoded nodes that are kept: those near the root serve many keys."""
+
 _MAX_KEY_BYTES = 1 << 16
 """Bytes of a key at most: more mean a circle in damaged bytes."""
 
@@ -92,7 +95,7 @@ class Fst:
             if len(parents) > _MAX_KEY_BYTES:
                 raise ValueError("a key has too many bytes")
             distinct, of_prefix = np.unique(addresses, return_inverse=True)
-            level = _Level.of([self.node(address) for address in distinct.tolist()])
+            level = _Level.of([self._decode(address) for address in distinct.tolist()])
             final = np.flatnonzero(level.is_final[of_prefix])
             ends.append((final, totals[final] + level.final_outputs[of_prefix[final]]))
             counts = level.counts[of_prefix]
@@ -110,6 +113,8 @@ class Fst:
         """The node at ``address``. Raises ``ValueError`` for a damaged one."""
         found = self._nodes.get(address)
         if found is None:
+            if len(self._nodes) >= _MAX_NODES:
+                self._nodes.clear()
             found = self._nodes[address] = self._decode(address)
         return found
 
