@@ -18,7 +18,7 @@ from lance_core.store.secret import Secret
 from lance_core_remote.store import RemoteStore
 from lance_core_testing.memory_client import MemoryClient
 
-ROWS, WIDTH, PARTITIONS = 60_000, 16, 12
+ROWS, WIDTH, PARTITIONS = 30_000, 16, 12
 
 
 @pytest.fixture(scope="module")

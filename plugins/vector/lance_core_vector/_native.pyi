@@ -115,3 +115,18 @@ def hnsw_search(
     found: Buffer,
     /,
 ) -> int: ...
+def scan_rabit(
+    codes: list[Buffer],
+    rows: list[Buffer],
+    masks: list[Buffer] | None,
+    added: list[Buffer],
+    scales: list[Buffer],
+    query: Buffer,
+    half: float,
+    factors: Buffer,
+    bases: Buffer,
+    scores: Buffer,
+    best_rows: Buffer,
+    positions: Buffer,
+    /,
+) -> int: ...

@@ -13,6 +13,7 @@ static int add_all(PyObject *module) {
         scan_batch_methods,
         scan_floats_methods,
         scan_product_methods,
+        scan_rabit_methods,
         scan_scalar_methods,
         training_methods,
     };

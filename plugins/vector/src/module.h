@@ -46,6 +46,7 @@ extern PyMethodDef rabit_methods[];
 extern PyMethodDef scan_batch_methods[];
 extern PyMethodDef scan_floats_methods[];
 extern PyMethodDef scan_product_methods[];
+extern PyMethodDef scan_rabit_methods[];
 extern PyMethodDef scan_scalar_methods[];
 extern PyMethodDef training_methods[];
 

@@ -20,6 +20,7 @@ from lance_core_vector.loops.best_rows import BestRows, Masks
 from lance_core_vector.loops.float_scan import Score, best_by_floats
 from lance_core_vector.loops.library import native, numpy_loops
 from lance_core_vector.loops.product_scan import best_by_product
+from lance_core_vector.loops.rabit_scan import RabitTerms, best_by_rabit
 from lance_core_vector.loops.scalar_scan import best_by_scalars
 
 Partitions = tuple[list[npt.NDArray[np.uint64]], Masks | None]
@@ -116,6 +117,22 @@ def test_batches(sizes: list[int], seed: int, count: int, queries: int) -> None:
     for query in range(queries):
         for ours, theirs in zip(best[0].found(query), best[1].found(query), strict=True):
             np.testing.assert_array_equal(ours, theirs)
+
+
+@given(sizes=SIZES, seed=SEEDS, count=COUNTS, width=st.integers(1, 70))
+def test_rabit_codes(sizes: list[int], seed: int, count: int, width: int) -> None:
+    random = np.random.default_rng(seed)
+    rows, masks = partitions(random, sizes)
+
+    def numbers(count: int) -> npt.NDArray[np.float32]:
+        return random.integers(-3, 4, count).astype(np.float32)
+
+    codes = [
+        (random.integers(-8, 8, (size, width)).astype(np.int8), numbers(size), numbers(size))
+        for size in sizes
+    ]
+    terms = RabitTerms(numbers(width), 1.5, numbers(len(sizes)), numbers(len(sizes)))
+    assert_same(best_by_rabit, codes, rows, masks, terms, count)
 
 
 def test_wrong_sizes_are_an_error() -> None:

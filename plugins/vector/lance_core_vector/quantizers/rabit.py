@@ -10,7 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.hookspecs.searches import Hits, best_of
+from lance_core_vector.loops.best_rows import Masks
+from lance_core_vector.loops.float_scan import SPARE_ROWS
 from lance_core_vector.loops.integer_products import integer_products
+from lance_core_vector.loops.rabit_scan import RabitTerms, best_by_rabit
 from lance_core_vector.partitions.index_files import (
     QUANTIZER_KEY,
     IndexFiles,
@@ -121,7 +125,8 @@ class RabitQuantizer(Quantizer):
                 kind
             )
         add, scale = (numbers(columns[name], self._path) for name in names)
-        return codes, add, scale
+        # Loops take aligned numbers; those of mapped files may not be.
+        return codes, *(np.require(one, np.float32, "A") for one in (add, scale))
 
     def scorer(self, query: Vector) -> Scorer:
         return _Scorer(self, query)
@@ -191,6 +196,27 @@ class _Scorer(Scorer):
         self._rotated = rotated.astype(np.float32)
         self._half = 0.5 * float(rotated.sum())
 
+    def top(self, partitions: Sequence[Partition], count: int, masks: Masks | None) -> Hits:
+        """By the rounded scores; those of the best rows, and of some more, are computed again."""
+        codes: list[Any] = [one.codes for one in partitions]
+        each = [self._of_partition(one.number) for one in partitions]
+        factors, bases = np.array(each, np.float32).T
+        terms = RabitTerms(
+            self._rotated, self._half, np.ascontiguousarray(factors), np.ascontiguousarray(bases)
+        )
+        rows = [one.rows for one in partitions]
+        found = best_by_rabit(codes, rows, masks, terms, count + SPARE_ROWS)
+        ends = np.cumsum([len(one) for one in rows])
+        which = np.searchsorted(ends, found.positions, side="right")
+        at = found.positions - np.append(0, ends)[which]
+        pairs = list(zip(which.tolist(), at.tolist(), strict=True))
+        near = np.array([codes[number][0][row] for number, row in pairs]).reshape(len(pairs), -1)
+        added = np.array([codes[number][1][row] for number, row in pairs], np.float64)
+        scales = np.array([codes[number][2][row] for number, row in pairs], np.float64)
+        products = np.einsum("ij,j->i", near.astype(np.float64), self._rotated)
+        exact = (products + self._half) * scales + added * factors[which] + bases[which]
+        return best_of(found.rows, exact.astype(np.float32), count, ascending=True)
+
     def scores(self, partitions: Sequence[Partition]) -> Distances:
         parts = []
         for partition in partitions:
@@ -222,6 +248,9 @@ class _Scorer(Scorer):
 
 class _ResidualScorer(_Scorer):
     """Compares signs with the difference of the query from the centroid, as older releases do."""
+
+    def top(self, partitions: Sequence[Partition], count: int, masks: Masks | None) -> Hits:
+        return Scorer.top(self, partitions, count, masks)
 
     def _products(self, codes: npt.NDArray[Any], number: int) -> Distances:
         centroid = self._quantizer.model.centroids[number].astype(np.float64)

@@ -44,7 +44,7 @@ class FastRotation(Rotation):
         return isinstance(other, FastRotation) and np.array_equal(self.signs, other.signs)
 
     def of_query(self, query: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        rotated: npt.NDArray[np.float64] = rotate(query[None], self.signs)[0]
+        rotated: npt.NDArray[np.float64] = self.of_vectors(query[None])[0].astype(np.float64)
         return rotated
 
     def of_vectors(self, vectors: npt.NDArray[Any]) -> npt.NDArray[np.float32]:

@@ -1,0 +1,60 @@
+"""Scores of the codes of RaBitQ: their products with a rotated query, times factors of each row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lance_core_vector.loops.best_rows import BestRows, Masks, best_by, best_by_scores
+from lance_core_vector.loops.integer_products import integer_products
+from lance_core_vector.loops.library import is_compiled, native
+
+Floats = npt.NDArray[np.float32]
+
+Codes = tuple[npt.NDArray[Any], Floats, Floats]
+"""The codes of a partition, one vector a row; what is added for each, and by what it is scaled."""
+
+
+class RabitTerms(NamedTuple):
+    """A query. The score of a row is ``(code @ rotated + half) * scale + added * factor + base``.
+
+    ``factors`` and ``bases``: one for each partition.
+    """
+
+    rotated: Floats
+    half: float
+    factors: Floats
+    bases: Floats
+
+
+def rabit_scores(codes: Sequence[Codes], terms: RabitTerms) -> Floats:
+    """The score of each row of partitions, rounded."""
+    parts = []
+    for (code, added, scales), factor, base in zip(codes, terms.factors, terms.bases, strict=True):
+        found = integer_products(code, terms.rotated)
+        found += np.float32(terms.half)
+        found *= scales
+        found += added * factor
+        found += base
+        parts.append(found)
+    return np.concatenate(parts)
+
+
+def best_by_rabit(
+    codes: Sequence[Codes],
+    rows: Sequence[npt.NDArray[np.uint64]],
+    masks: Masks | None,
+    terms: RabitTerms,
+    count: int,
+) -> BestRows:
+    """The ``count`` rows with the lowest `rabit_scores`."""
+    if not is_compiled() or codes[0][0].dtype != np.int8:
+        return best_by_scores(rabit_scores(codes, terms), rows, masks, count)
+    each = [[*one] for one in zip(*codes, strict=True)]
+    arguments = each[0], [*rows], masks, each[1], each[2], *terms
+    found = best_by(native.scan_rabit, count, *arguments)
+    assert found is not None
+    return found
