@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 import lance_core as lance
 from lance_core.dataset.read.ranking.row_flags import RowFlags
+from lance_core.errors import IndexWarning
 from tests.each_case import each_case
 from tests.scan_numbers import tune
 
@@ -112,6 +114,23 @@ def test_exact_distances_decide_what_is_in_a_range(
     assert found.num_rows == exact.num_rows
     if bounds[0] is not None:  # many rows are nearer than the range: all are compared
         assert found.equals(exact)
+
+
+def test_a_search_warns_once_if_an_index_lacks_many_rows(
+    tmp_path: Path, matrix: npt.NDArray[np.float32], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    column = pa.FixedSizeListArray.from_arrays(pa.array(matrix[:300].ravel()), WIDTH)
+    dataset = lance.write_dataset(pa.table({"v": column}), tmp_path / "t")
+    dataset.create_index("v", "IVF_FLAT", num_partitions=2)
+    dataset = lance.write_dataset(pa.table({"v": column}), tmp_path / "t", mode="append")
+    nearest = {"column": "v", "q": matrix[0], "k": 4}
+    assert dataset.to_table(nearest=nearest).num_rows == 4
+    tune(monkeypatch, ranking={"uncovered_rows": 300})
+    with pytest.warns(IndexWarning, match="'v_idx' of .* does not cover 300 rows"):
+        dataset.to_table(nearest=nearest)
+    assert dataset.to_table(nearest=nearest).num_rows == 4
+    dataset.optimize.optimize_indices()
+    assert dataset.to_table(nearest=nearest).num_rows == 4
 
 
 def test_flags_have_the_rows_that_they_are_made_of() -> None:

@@ -93,5 +93,8 @@ def test_the_effort_of_a_recall_excludes_other_efforts(
         tables["flat"].scanner(nearest=nearest | {"nprobes": 3})
     with pytest.raises(InvalidInputError, match="recall must be between 0 and 1, got 2"):
         tables["flat"].scanner(nearest=nearest | {"recall": 2})
+    plan = tables["product"].scanner(nearest=nearest).explain_plan()
+    assert "refine_factor=" in plan
+    assert "nprobes=" in plan
     few = tables["flat"].to_table(["id"], "id < 30", nearest=nearest | {"k": 100})
     assert few.num_rows == 29

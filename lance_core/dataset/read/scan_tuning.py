@@ -290,6 +290,10 @@ class Ranking:
     """Assumed bytes of a row that is read from a remote store. Bounds the requests for
     `few_bytes`."""
 
+    uncovered_rows: int = 1 << 16
+    """Rows that an index does not cover, and a fifth of all, from which a search warns of them.
+    Bounds the time that a search takes without anybody knowing why."""
+
     tested_bytes: int = 8 << 20
     """Bytes of the columns of a filter from which an index first ranks without it, and only the
     best rows are tested: to test all takes longer than a search. Benchmark: ``vectors``."""

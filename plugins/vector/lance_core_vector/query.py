@@ -134,7 +134,10 @@ class VectorQuery(RankedQuery):
     def step_text(self, index_name: str | None) -> str:
         if index_name is None:
             return f"metric={self.metric.name}, k={self.k}"
-        return f"name={index_name}, k={self.num_candidates}, metric={self.metric.name}"
+        text = f"name={index_name}, k={self.num_candidates}, metric={self.metric.name}"
+        if self.refines:
+            text += f", refine_factor={self.options.refine_factor}"
+        return text if self.options.probes is None else f"{text}, nprobes={self.options.probes}"
 
     @property
     def step_names(self) -> tuple[str, str]:

@@ -22,6 +22,7 @@ from lance_core.dataset.read.ranking.rank_values import rank_again, rank_rows, r
 from lance_core.dataset.read.ranking.row_flags import RowFlags
 from lance_core.dataset.read.ranking.scored_rows import stored_columns
 from lance_core.dataset.read.scan_tuning import tuning
+from lance_core.dataset.read.sources.prefilter.usable_indices import warn_of_uncovered_rows
 from lance_core.dataset.read.sources.row_source import SpanRows
 from lance_core.index.ranking import Hits, merged
 from lance_core.table.indices.row_set import RowSet
@@ -79,6 +80,7 @@ class IndexSearch:
         query = self._query
         unindexed = []
         if self._others.spans:
+            self._warn_of_others()
             unindexed = rank_spans(self._snapshot, self._others, query, query.k)
         is_mixed = any(len(one.rows) for one in unindexed)
         is_inexact = is_mixed and not query.is_final
@@ -88,6 +90,15 @@ class IndexSearch:
             pairs = zip(hits, unindexed, strict=True)
             hits = [merged(pair, count, ascending=query.ascending) for pair in pairs]
         return hits
+
+    def _warn_of_others(self) -> None:
+        """Warn if the rows that the index does not cover are many."""
+        rows, others = (
+            sum(self._snapshot.physical_rows(span.fragment) for span in plan.spans)
+            for plan in (self._covered, self._others)
+        )
+        if others >= tuning().ranking.uncovered_rows and 4 * others > rows:
+            warn_of_uncovered_rows(self._snapshot, self._index.name, others)
 
     def _of_index(self, *, refines: bool) -> list[Hits]:
         """The best rows that the index covers, with exact scores if ``refines``."""

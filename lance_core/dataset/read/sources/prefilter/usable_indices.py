@@ -206,10 +206,22 @@ def _reuse(snapshot: Snapshot) -> FragmentReuse:
 
 def warn_of_failure(snapshot: Snapshot, name: str | None, error: Exception) -> None:
     """Warn once in this process that the index ``name``, or None for all, cannot be read."""
-    key = snapshot.root.base_uri, name
+    what = "the indices" if name is None else f"index {name!r}"
+    reason = str(error) or type(error).__name__
+    text = f"{what} of {snapshot.root.redacted_uri} cannot be used: {reason}"
+    _warn_once((snapshot.root.base_uri, name), text)
+
+
+def warn_of_uncovered_rows(snapshot: Snapshot, name: str, rows: int) -> None:
+    """Warn once in this process that the index ``name`` does not cover so many ``rows``."""
+    text = (
+        f"index {name!r} of {snapshot.root.redacted_uri} does not cover {rows:,} rows, which are "
+        "ranked by their values: optimize.optimize_indices() adds them"
+    )
+    _warn_once((snapshot.root.base_uri, f"rows of {name}"), text)
+
+
+def _warn_once(key: tuple[str, str | None], text: str) -> None:
     if key not in _warned:
         _warned.add(key)
-        what = "the indices" if name is None else f"index {name!r}"
-        reason = str(error) or type(error).__name__
-        text = f"{what} of {snapshot.root.redacted_uri} cannot be used: {reason}"
         warn_caller(text, IndexWarning)
