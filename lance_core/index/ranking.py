@@ -138,6 +138,10 @@ class RankedQuery(ABC):
         """
         return self
 
+    def without_index(self) -> RankedQuery:
+        """This query, of `for_index`, if all rows are ranked by their values after all."""
+        return self
+
     def up_to(self, count: int) -> RankedQuery:
         """This query if only the ``count`` best rows are needed: it may have a lower `k`."""
         return self

@@ -162,3 +162,17 @@ def test_columns_without_texts_are_refused(tmp_path: Path) -> None:
     dataset = lance.write_dataset(table(), tmp_path / "t")
     with pytest.raises(TypeError, match="id"):
         dataset.create_scalar_index("id", "INVERTED")
+
+
+def test_an_index_that_is_damaged_is_left_out_with_a_warning(tmp_path: Path) -> None:
+    dataset = create(tmp_path / "t", stem=False)
+    expected = found(dataset, "w5 w17")
+    (folder,) = (Path(dataset.uri) / "_indices").iterdir()
+    path = folder / "part_0_docs.lance"
+    data = bytearray(path.read_bytes())
+    data[len(data) // 8] ^= 1  # a number of a row, or of terms
+    path.write_bytes(data)
+    with pytest.warns(IndexWarning, match="'t_idx'"):
+        rows = lance.dataset(dataset.uri).to_table(["id"], full_text_query="w5 w17")
+    again = dict(zip(rows["id"].to_pylist(), rows["_score"].to_pylist(), strict=True))
+    assert again == pytest.approx(expected, rel=1e-5, abs=1e-6)

@@ -131,4 +131,5 @@ class RankedScan:
                 return query, search.hits()
             except (LanceError, OSError) as error:
                 warn_of_failure(snapshot, index.name, error)
+                query = query.without_index()
         return query, rank_spans(snapshot, self.plan, query, query.k)

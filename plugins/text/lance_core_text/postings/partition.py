@@ -89,7 +89,15 @@ class Partition:
         numbers = rows.to_numpy()
         if has_repeated(numbers):
             raise CorruptFileError("a row is in two documents", self._documents.path, field=ROW_ID)
-        return Documents(numbers, lengths.to_numpy().astype(np.int64))
+        found = Documents(numbers, lengths.to_numpy().astype(np.int64))
+        total = index_files.total_tokens(self._documents)
+        if total is not None and total != found.lengths.sum():
+            raise CorruptFileError(
+                f"documents have {found.lengths.sum()} terms, not {total}",
+                self._documents.path,
+                field=NUM_TOKENS,
+            )
+        return found
 
     @cached_property
     def lengths(self) -> Integers:

@@ -100,6 +100,9 @@ class TextQuery(RankedQuery):
             statistics = statistics.plus(segment.statistics_of(terms))
         return TextQuery(self.match, self.parameters, statistics, self.k, words)
 
+    def without_index(self) -> RankedQuery:
+        return TextQuery(self.match, self.parameters, NO_STATISTICS, self.k)
+
     def up_to(self, count: int) -> RankedQuery:
         k = min(self.k, count)
         return TextQuery(self.match, self.parameters, self._statistics, k, self._words)
