@@ -188,11 +188,11 @@ class _SetBenchmark:
             for name, worker in self._workers.items():
                 answers = worker.answers(queries, options, condition, is_batch=is_batch)
                 rounds[name].append(answers)
-        found = {}
+        answers_of = {}
         for name, done in rounds.items():
             fastest = min(done, key=lambda one: float(np.median(one.seconds)))
-            found[name] = replace(fastest, processor=min(one.processor for one in done))
-        return found
+            answers_of[name] = replace(fastest, processor=min(one.processor for one in done))
+        return answers_of
 
     def _recalls(self, answers: Mapping[str, Answers], limit: int) -> dict[str, float]:
         return {name: self._exact.recall(one.rows, limit) for name, one in answers.items()}

@@ -87,9 +87,9 @@ def _set(name: str, vectors: Floats, queries: Floats, quick: bool) -> VectorSet:
 
 def letters() -> Floats:
     """Histograms of the gradients of the letters of all fonts, each once, in random order."""
-    found = np.unique(_histograms(np.concatenate(list(_drawn_letters()))), axis=0)
-    np.random.default_rng(0).shuffle(found)
-    return found
+    distinct = np.unique(_histograms(np.concatenate(list(_drawn_letters()))), axis=0)
+    np.random.default_rng(0).shuffle(distinct)
+    return distinct
 
 
 def _drawn_letters() -> Iterator[npt.NDArray[np.uint8]]:
@@ -116,7 +116,7 @@ def _drawn_letters() -> Iterator[npt.NDArray[np.uint8]]:
 
 def _histograms(images: npt.NDArray[np.uint8]) -> Floats:
     """For each image the histograms of its cells, with numbers from 0 to 255 as SIFT has them."""
-    found = np.empty((len(images), CELLS * CELLS * DIRECTIONS), np.float32)
+    histograms = np.empty((len(images), CELLS * CELLS * DIRECTIONS), np.float32)
     for start in range(0, len(images), BLOCK_ROWS):
         some = images[start : start + BLOCK_ROWS].astype(np.float32)
         down, right = np.gradient(some, axis=(1, 2))
@@ -124,14 +124,16 @@ def _histograms(images: npt.NDArray[np.uint8]) -> Floats:
         direction = np.round(turn).astype(np.int64) % DIRECTIONS
         rows, columns = np.indices((CANVAS, CANVAS)) * CELLS // CANVAS
         cell = (rows * CELLS + columns) * DIRECTIONS + direction
-        numbers = np.arange(len(some))[:, None, None] * found.shape[1] + cell
-        sums = np.bincount(numbers.ravel(), np.hypot(down, right).ravel(), found[: len(some)].size)
+        numbers = np.arange(len(some))[:, None, None] * histograms.shape[1] + cell
+        sums = np.bincount(
+            numbers.ravel(), np.hypot(down, right).ravel(), histograms[: len(some)].size
+        )
         sums = sums.reshape(len(some), -1)
         for _ in range(2):  # limits the share of a single direction, as SIFT does
             sums /= np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9)
             np.minimum(sums, 0.2, out=sums)
-        found[start : start + BLOCK_ROWS] = np.minimum(np.round(512 * sums), 255)
-    return found
+        histograms[start : start + BLOCK_ROWS] = np.minimum(np.round(512 * sums), 255)
+    return histograms
 
 
 def texts() -> Floats:
@@ -145,9 +147,9 @@ def texts() -> Floats:
     directions = directions[:, : -TEXT_NUMBERS - 1 : -1]
     turned = np.linalg.qr(random.standard_normal((TEXT_NUMBERS, TEXT_NUMBERS)))[0]
     blocks = [block @ (directions @ turned).astype(np.float32) for block in weights()]
-    found = np.concatenate(blocks)
-    lengths = np.linalg.norm(found, axis=1, keepdims=True)
-    return (found / lengths)[lengths[:, 0] > 1e-3][: MAX_TEXTS + QUERIES]
+    vectors = np.concatenate(blocks)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return (vectors / lengths)[lengths[:, 0] > 1e-3][: MAX_TEXTS + QUERIES]
 
 
 def _pieces() -> Iterator[str]:

@@ -118,13 +118,13 @@ def _sized(lines: Sequence[Figure], name: str, kind: str) -> list[Point]:
     if build is None:
         return []
     sizes = build["megabytes"]
-    found = []
+    points = []
     for query in ("10 probes", "10 probes, refined", "query", "query, refined"):
         line = named.get(f"vectors {name} {kind}: {query}")
         if line is not None:
             size = sizes.get(OURS, next(iter(sizes.values())))
-            found.append(Point(size, line["recall"][OURS], "refined" in query))
-    return found
+            points.append(Point(size, line["recall"][OURS], "refined" in query))
+    return points
 
 
 def _panels(

@@ -142,11 +142,11 @@ def sampled_rows(rows: FragmentRows, count: int, seed: int = 0) -> FragmentRows:
     """
     sizes = np.array([rows.snapshot.physical_rows(one) for one in rows.fragments], np.int64)
     ends = np.cumsum(-(-sizes // BLOCK_ROWS))
-    wanted = -(-count // BLOCK_ROWS)
-    if not len(ends) or wanted >= ends[-1]:
+    num_blocks = -(-count // BLOCK_ROWS)
+    if not len(ends) or num_blocks >= ends[-1]:
         return rows
     random = np.random.default_rng(seed)
-    blocks = np.sort(random.choice(int(ends[-1]), wanted, replace=False))
+    blocks = np.sort(random.choice(int(ends[-1]), num_blocks, replace=False))
     owners = np.searchsorted(ends, blocks, side="right")
     starts = BLOCK_ROWS * (blocks - np.append(0, ends)[owners])
     stops = np.minimum(starts + BLOCK_ROWS, sizes[owners])

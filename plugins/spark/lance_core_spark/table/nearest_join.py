@@ -120,9 +120,9 @@ def _is_bytes(vectors: pa.DataType) -> bool:
 
 
 def _right_field(field: pa.Field, prefix: str) -> StructField:
-    found = spark_field(field)
+    column = spark_field(field)
     name = field.name if field.name == DISTANCE else prefix + field.name
-    return StructField(name, found.dataType, nullable=True, metadata=found.metadata)
+    return StructField(name, column.dataType, nullable=True, metadata=column.metadata)
 
 
 def _names(left: DataFrame, right: Sequence[StructField], on: str) -> list[str]:
@@ -168,15 +168,15 @@ class NearestTask:
         if not len(rows):
             return
         dataset = open_version(self.table, self.version)
-        found = dataset.to_table(
+        near = dataset.to_table(
             list(self.columns), filter=self.filter, nearest={**self.options, "q": queries}
         )
-        owners = pa.array(rows).take(found[QUERY_INDEX].combine_chunks())
+        owners = pa.array(rows).take(near[QUERY_INDEX].combine_chunks())
         columns = [
             *batch.take(owners).columns,
-            *(found[name].combine_chunks() for name in self.returned),
+            *(near[name].combine_chunks() for name in self.returned),
         ]
-        yield from split_batch(convert_batch(columns, self.schema, found.num_rows))
+        yield from split_batch(convert_batch(columns, self.schema, near.num_rows))
 
     def _queries(self, batch: pa.RecordBatch) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """The numbers of the rows with a vector, and these vectors."""

@@ -32,12 +32,12 @@ def shared_training(
     rows = sample(sample_size(vector.list_size, num_rows, parameters))
     training = train(rows, replace(parameters, num_partitions=count), lambda *_: None)
     # The number is that of the centroids; as long as it is not given, none is asked for later.
-    found: dict[str, Any] = {"ivf_centroids": training.centroids, "num_partitions": None}
+    shared: dict[str, Any] = {"ivf_centroids": training.centroids, "num_partitions": None}
     if parameters.num_partitions is not None and parameters.partition_rows is None:
-        found["target_partition_size"] = max(1, -(-num_rows // count))
+        shared["target_partition_size"] = max(1, -(-num_rows // count))
     encoder = training.encoder
     if isinstance(encoder, ProductEncoder):
-        found["pq_codebook"] = encoder.codebook
+        shared["pq_codebook"] = encoder.codebook
     if isinstance(encoder, ScalarEncoder):
-        found["sq_bounds"] = encoder.bounds
-    return found
+        shared["sq_bounds"] = encoder.bounds
+    return shared
