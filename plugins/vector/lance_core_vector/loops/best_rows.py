@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from lance_core.hookspecs.searches import lowest
+
 Masks: TypeAlias = Sequence[npt.NDArray[np.bool_]]
 """For each partition, True for the rows that count."""
 
@@ -30,20 +32,13 @@ def best_by_scores(
     count: int,
 ) -> BestRows:
     """The ``count`` best rows; those whose score is NaN are left out."""
-    positions = np.arange(len(scores))
     if masks is not None:
-        positions = np.flatnonzero(np.concatenate(masks))
-        scores = scores[positions]
-    if len(scores) > count:
-        limit = np.partition(scores, count - 1)[count - 1]
-        if not np.isnan(limit):
-            near = np.flatnonzero(scores <= limit)
-            positions, scores = positions[near], scores[near]
-    numbers = np.concatenate(rows)[positions]
+        scores = np.where(np.concatenate(masks), scores, scores.dtype.type(np.nan))
+    near = lowest(scores, count)
+    numbers, scores = np.concatenate(rows)[near], scores[near]
     order = np.lexsort((numbers, scores))[:count]
-    order = order[~np.isnan(scores[order])]
     found = scores[order].astype(np.float32, copy=False)
-    return BestRows(numbers[order], found, positions[order])
+    return BestRows(numbers[order], found, near[order])
 
 
 def best_by(scan: Callable[..., int], count: int, *arguments: Any) -> BestRows | None:
