@@ -112,3 +112,24 @@ def test_a_pylance_index_does_not_change_exact_answers(tmp_path: Path) -> None:
     assert ours["id"].equals(theirs["id"])
     lance_core.write_dataset(table("float32", is_multi=False), uri, mode="append")
     assert [one.name for one in lance.dataset(uri).describe_indices()] == ["v_idx"]
+
+
+def test_both_libraries_sort_and_compute_with_distances_alike(
+    tables: dict[tuple[str, bool], str],
+) -> None:
+    uri = tables["float32", False]
+    nearest = {"column": "v", "q": np.ones(WIDTH, np.float32), "k": 15}
+    columns = {"id": "id", "double": "_distance * 2", "sum": "_distance + id"}
+    scans: list[dict[str, Any]] = [
+        {"columns": ["id", "g"], "order_by": ["id"], "limit": 5, "offset": 2},
+        {"columns": columns},
+        {"columns": ["id"], "filter": "_distance < 22 AND g = 'odd'", "prefilter": False},
+    ]
+    for scan in scans:
+        theirs = lance.dataset(uri).scanner(nearest=nearest, **scan).to_table()
+        ours = lance_core.dataset(uri).scanner(nearest=nearest, **scan).to_table()
+        assert ours.column_names == theirs.column_names
+        assert ours["id"].to_pylist() == theirs["id"].to_pylist()
+        numbers = [name for name in ours.column_names if name not in ("id", "g")]
+        for name in numbers:
+            assert np.allclose(ours[name], theirs[name], rtol=1e-5)
