@@ -15,7 +15,6 @@ import pyarrow as pa
 
 import lance_core as lance
 from lance_core_vector.plugin import KINDS
-from lance_core_vector.training.parameters import BUILT
 from tests.fuzz.tables import Files, files_of
 
 ROWS, WIDTH, PARTITIONS, K = 320, 8, 3, 10
@@ -31,14 +30,13 @@ _numbers = itertools.count()
 
 
 def cases() -> tuple[tuple[str, int, str], ...]:
-    """Kind, number of its parameters, and who builds it: the kinds of the plugin.
+    """Kind, number of its parameters, and who builds it: all kinds of the plugin.
 
-    pylance builds those that are not built here, where it is installed.
+    pylance builds them, too, where it is installed.
     """
     found = []
     for kind in KINDS:
-        builders = ["lance_core"] if kind in BUILT else []
-        builders += ["lance"] if find_spec("lance") else []
+        builders = ["lance_core", *(["lance"] if find_spec("lance") else [])]
         for number in range(len(PARAMETERS.get(kind, ({},)))):
             found.extend((kind, number, builder) for builder in builders)
     return tuple(found)

@@ -11,8 +11,7 @@ import pytest
 
 import lance_core as lance
 from lance_core_testing import RankedIndexTests
-from lance_core_vector.plugin import lance_index_types, lance_searches
-from lance_core_vector.training.parameters import BUILT
+from lance_core_vector.plugin import KINDS, lance_index_types, lance_searches
 
 ROWS, WIDTH, PARTITIONS = 420, 8, 3
 PARAMETERS: dict[str, dict[str, Any]] = {
@@ -62,7 +61,7 @@ class KindTests(RankedIndexTests):
     @pytest.fixture
     def stable(self) -> bool:
         """Stable row ids for every other kind: random sequences have both for all."""
-        return bool(BUILT.index(self.parameters["kind"]) % 2)
+        return bool(KINDS.index(self.parameters["kind"]) % 2)
 
     def create_index(self, dataset: lance.LanceDataset) -> None:
         parameters = dict(self.parameters)
@@ -77,4 +76,4 @@ def _tests_of(number: int, kind: str) -> type[KindTests]:
     return type(name, (KindTests,), {"parameters": parameters})
 
 
-globals().update({one.__name__: one for one in (_tests_of(n, k) for n, k in enumerate(BUILT))})
+globals().update({one.__name__: one for one in (_tests_of(n, k) for n, k in enumerate(KINDS))})

@@ -14,7 +14,6 @@ import pyarrow as pa
 
 import lance_core
 from lance_core_vector.plugin import KINDS
-from lance_core_vector.training.parameters import BUILT
 from tests.interop.vector_sequences.rows import NUMBERS, WIDTH, Rows, table_of
 
 PARTITIONS = 4
@@ -57,7 +56,7 @@ def settings() -> list[Setting]:
         for number in NUMBERS
         if number != "uint8" or kind.endswith("FLAT")
         for metric in (("hamming",) if number == "uint8" else ("l2", "cosine", "dot"))
-        for builder in ((lance_core, lance) if kind in BUILT else (lance,))
+        for builder in (lance_core, lance)
         for stable in (False, True)
     ]
 
@@ -182,8 +181,6 @@ class Change:
 
     def index_again(self, library: Any) -> None:
         """Replace the index."""
-        if self.setting.kind not in BUILT:
-            library = lance
         self._index(library)
 
     def clean_up(self, library: Any) -> None:
