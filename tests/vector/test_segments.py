@@ -28,7 +28,7 @@ def sizes(dataset: lance.LanceDataset) -> list[int]:
     return [one["size"] for one in segment["partitions"]]
 
 
-@each_case("kind, parameters", KINDS)
+@each_case("kind, parameters", KINDS[:5])  # those with a graph have the same codes
 def test_segments_are_merged_any_number_of_times(
     tmp_path: Path, kind: str, parameters: dict[str, Any]
 ) -> None:
