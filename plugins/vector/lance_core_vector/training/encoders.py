@@ -185,11 +185,11 @@ class ProductEncoder(Encoder):
     def decode(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
         assert self.codebook is not None
         if self._bits == 4:
-            codes = np.stack([codes & 15, codes >> 4], axis=2).reshape(len(codes), -1)
+            codes = np.stack([codes & 15, codes >> 4], axis=2).reshape(len(codes), self._parts)
         found = np.empty((len(codes), self._parts, self.codebook.shape[2]), np.float32)
         for number, words in enumerate(self.codebook):
             found[:, number] = words[codes[:, number]]
-        return found.reshape(len(codes), -1)
+        return found.reshape(len(codes), self._width)
 
     def arrays(self, codes: npt.NDArray[Any]) -> Sequence[pa.Array]:
         if self.is_row_by_row:
