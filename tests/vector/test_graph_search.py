@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.errors import UnsupportedFeatureError
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core_vector.kinds import hnsw_index
 from lance_core_vector.loops.library import numpy_loops
 from tests.vector.test_build import clustered, column, recall, table_of
@@ -51,7 +51,20 @@ def test_graphs_lead_to_the_nearest_rows(
         every = fresh.to_table(["id"], nearest=nearest)["id"].to_pylist()
     near = dataset.to_table(["id"], nearest=nearest)["id"].to_pylist()
     assert len({*near} & {*every}) >= 18
-    assert dataset.to_table(["id"], nearest=nearest | {"ef": 1}).num_rows == 20
+    assert dataset.to_table(["id"], nearest=nearest | {"ef": 20}).num_rows == 20
+
+
+def test_an_ef_below_the_rows_that_are_ranked_is_refused(tmp_path: Path) -> None:
+    matrix = clustered(500)
+    dataset = table_of(tmp_path, matrix)
+    dataset.create_index("v", "IVF_HNSW_SQ", num_partitions=1, **SMALL)
+    nearest = {"column": "v", "q": matrix[1], "k": 10}
+    with pytest.raises(InvalidInputError, match=r"an ef of 9 and a k of 10$"):
+        dataset.to_table(nearest=nearest | {"ef": 9})
+    with pytest.raises(InvalidInputError, match="an ef of 19 and a k of 10 times a refine_factor"):
+        dataset.to_table(nearest=nearest | {"ef": 19, "refine_factor": 2})
+    for more in ({"ef": 10}, {"ef": 20, "refine_factor": 2}, {"ef": 9, "use_index": False}):
+        assert dataset.to_table(nearest=nearest | more).num_rows == 10
 
 
 @pytest.mark.usefixtures("follow_graphs")

@@ -32,12 +32,14 @@ if TYPE_CHECKING:
 class NearestIndex(RankedIndex):
     """An index that ranks vectors.
 
-    ``metric``: the distance; ``refinement``: see `Quantizer.refinement`.
+    ``metric``: the distance; ``refinement``: see `Quantizer.refinement`. ``has_graphs``: True if a
+    search follows graphs, for which ``ef`` counts.
     """
 
     metric: Metric
     refinement: int | None
     num_partitions: int
+    has_graphs = False
 
 
 class VectorQuery(RankedQuery):
@@ -63,6 +65,7 @@ class VectorQuery(RankedQuery):
         self.num_queries = 1 if is_multivector else len(queries)
         self.is_batch = options.is_batch and not is_multivector
         self.num_candidates = options.k * (options.refine_factor or 1)
+        self.is_fast = options.approx_mode == "fast"
         self.refines = options.refine_factor is not None
         self.best_score = options.distance_range[0]
         self.uses_indices = options.use_index
@@ -89,6 +92,12 @@ class VectorQuery(RankedQuery):
             return None
         if metric.of_bits != self.metric.of_bits:
             return None
+        if index.has_graphs and options.ef is not None and options.ef < self.num_candidates:
+            refined = f" times a refine_factor of {options.refine_factor}" if self.refines else ""
+            raise InvalidInputError(
+                f"ef must be greater than or equal to k, got an ef of {options.ef} and a k of "
+                f"{self.k}{refined}"
+            )
         if options.leaves_effort and (index.refinement or 0) > (options.refine_factor or 0):
             options = replace(options, refine_factor=index.refinement)
         elif options.metric is not None:

@@ -41,6 +41,8 @@ class HnswIndex(IvfIndex):
     several vectors.
     """
 
+    has_graphs = True
+
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._comparison = Comparison.of(self.quantizer, self.metric)
@@ -61,6 +63,7 @@ class HnswIndex(IvfIndex):
         if comparison is None or graphs is None or query.has_range:
             return super().best_rows(numbers, scorer, vector, query, count, allowed)
         share = 1.0 if allowed is None else max(allowed.share, 1e-6)
+        # For more rows than ``k``, as for deleted ones, also more nodes than ``ef`` are visited.
         ef = max(count, query.options.ef or max(MIN_EF, EF_PER_ROW * count))
         while True:
             ef_in_all = int(ef / share)
