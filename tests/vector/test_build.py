@@ -54,6 +54,22 @@ def recall(dataset: lance.LanceDataset, queries: npt.NDArray[Any], **options: An
     return found / (10 * len(queries))
 
 
+def test_the_fast_mode_ranks_by_signs_alone(tmp_path: Path) -> None:
+    matrix = clustered()
+    dataset = table_of(tmp_path, matrix)
+    dataset.create_index("v", "IVF_RQ", num_partitions=4)
+    fast, normal, accurate = (
+        recall(dataset, matrix[:200:10], nprobes=4, approx_mode=mode)
+        for mode in ("fast", "normal", "accurate")
+    )
+    assert fast < normal == accurate
+    assert recall(dataset, matrix[:200:10], approx_mode="fast", nprobes=4, refine_factor=20) > 0.9
+    nearest = {"column": "v", "q": matrix[:2], "k": 5, "nprobes": 4, "approx_mode": "fast"}
+    batch = dataset.to_table(["id"], nearest=nearest)["id"].to_pylist()
+    each = [dataset.to_table(["id"], nearest=nearest | {"q": one})["id"] for one in matrix[:2]]
+    assert batch == [row for one in each for row in one.to_pylist()]
+
+
 @each_case("kind, parameters, metric", [(*k, m) for k in KINDS for m in ("l2", "cosine", "dot")])
 def test_an_index_finds_the_nearest_rows(
     tmp_path: Path, kind: str, parameters: dict[str, Any], metric: str

@@ -159,6 +159,39 @@ def test_rabit_codes_estimate_products_with_the_rotated_query(
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3 * (1 << bits))
 
 
+@pytest.mark.parametrize("metric", ["l2", "dot"])
+@pytest.mark.parametrize("bits", [1, 5, 9])
+def test_coarse_rabit_codes_are_the_signs_with_factors_of_their_own(
+    random: np.random.Generator, bits: int, metric: str
+) -> None:
+    width, count = 72, 70
+    centroids = random.normal(size=(2, width)).astype(np.float32)
+    turns = random.integers(0, 256, num_sign_bytes(width)).tolist()
+    quantizer = RabitQuantizer(
+        width, bits, FastRotation(turns), metric=metric, model=model(centroids), path="x"
+    )
+    assert [*quantizer.coarse.columns] == [*quantizer.columns][:4]
+    signs = random.integers(0, 2, (count, width))
+    add, scale = random.normal(size=(2, count)).astype(np.float32)
+    factors = [pa.array(one) for one in (add, scale, add)]
+    sign_bytes = pack_signs(np.packbits(signs, axis=1, bitorder="little"))
+    codes = quantizer.coarse.load([lists(sign_bytes), *factors])
+    query = random.normal(size=width).astype(np.float32)
+    scorer = quantizer.coarse.scorer(query)
+    products = (signs - 0.5) @ rotate(query[None], turns)[0]
+    center = centroids[1].astype(np.float64)
+    if metric == "l2":
+        expected = add + ((query - center) ** 2).sum() + scale * products
+    else:
+        share = query @ center / (center @ center)
+        expected = 1 - query @ center + share * (add - 1) + scale * products
+    found = scorer.scores([partition(1, codes)])
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    best = scorer.top([partition(1, codes)], 10, None)
+    np.testing.assert_allclose(best.scores, np.sort(expected)[:10], rtol=1e-4, atol=1e-4)
+    assert best.rows.tolist() == np.argsort(expected)[:10].tolist()
+
+
 def packed_extra(codes: Numbers, bits: int) -> Numbers:
     """The bytes of extra bits, number by number, by the table of the format's description."""
     count, width = codes.shape

@@ -65,6 +65,10 @@ class IvfIndex(NearestIndex):
         self.details = details
         self.vector = vector
         self._partitions = PartitionCache(files.codes, model, quantizer)
+        self._coarse = quantizer.coarse
+        self._coarse_partitions = self._partitions
+        if self._coarse is not quantizer:
+            self._coarse_partitions = PartitionCache(files.codes, model, self._coarse)
         centroids = model.centroids
         self._squares = None
         if metric.name in ("l2", "cosine"):
@@ -72,7 +76,10 @@ class IvfIndex(NearestIndex):
 
     @property
     def nbytes(self) -> int:
-        return self.model.nbytes + self._partitions.nbytes
+        found = self.model.nbytes + self._partitions.nbytes
+        if self._coarse_partitions is not self._partitions:
+            found += self._coarse_partitions.nbytes
+        return found
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -187,7 +194,7 @@ class IvfIndex(NearestIndex):
         if np.isnan(distances[0]):
             return _NO_HITS
         stop, most = num_probes(distances, self.metric.name, query.k, query.options)
-        scorer = self.quantizer.scorer(vector)
+        scorer = self._scorer(vector, query)
         found, start = _NO_HITS, 0
         while True:
             numbers = order[start:stop].tolist()
@@ -210,7 +217,14 @@ class IvfIndex(NearestIndex):
         allowed: AllowedRows | None,
     ) -> Hits:
         """The best rows for ``vector``, which ``scorer`` compares, in some partitions."""
-        return best_in(self._partitions.get(numbers), scorer, query, count, allowed)
+        return best_in(self._partitions_for(query).get(numbers), scorer, query, count, allowed)
+
+    def _scorer(self, vector: npt.NDArray[Any], query: VectorQuery) -> Scorer:
+        return (self._coarse if query.is_fast else self.quantizer).scorer(vector)
+
+    def _partitions_for(self, query: VectorQuery) -> PartitionCache:
+        """The partitions with the codes that `_scorer` compares."""
+        return self._coarse_partitions if query.is_fast else self._partitions
 
     def _of_lists(
         self,
@@ -231,14 +245,14 @@ class IvfIndex(NearestIndex):
             num_probes(distances, self.metric.name, query.k, query.options)
             for _, distances in orders
         ]
-        scorers = [self.quantizer.scorer(vector) for vector in vectors]
+        scorers = [self._scorer(vector, query) for vector in vectors]
         factor = 1
         while True:
             stops = [min(first * factor, most) for first, most in probes]
             chosen = np.unique(
                 np.concatenate([o[:stop] for (o, _), stop in zip(orders, stops, strict=True)])
             )
-            partitions = self._partitions.get(chosen.tolist())
+            partitions = self._partitions_for(query).get(chosen.tolist())
             found = _best_lists(partitions, scorers, query, count, allowed)
             is_last = all(stop >= most for stop, (_, most) in zip(stops, probes, strict=True))
             if len(found.rows) >= count or is_last:

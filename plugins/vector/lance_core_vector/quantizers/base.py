@@ -64,6 +64,11 @@ class Quantizer(ABC):
     """How many times as many rows as wanted are ranked again by their vectors, if a query does not
     say; None for none: then nine of ten nearest rows, and more, are among the best by the codes."""
 
+    @property
+    def coarse(self) -> Quantizer:
+        """The quantizer of fewer `columns`, for ``approx_mode="fast"``; itself if none is."""
+        return self
+
     @abstractmethod
     def load(self, arrays: Sequence[pa.Array]) -> Codes:
         """The codes of a partition from its part of the `columns`."""

@@ -110,6 +110,15 @@ class RabitQuantizer(Quantizer):
         kind = ResidualRabitQuantizer if of_residuals else cls
         return kind(width, bits, rotation, metric=files.metric, model=model, path=path)
 
+    @property
+    def coarse(self) -> Quantizer:
+        """Signs have factors of their own: with these, they are a code of one bit."""
+        if self.bits == 1:
+            return self
+        return RabitQuantizer(
+            self._width, 1, self.rotation, metric=self.metric, model=self.model, path=self._path
+        )
+
     def load(self, arrays: Sequence[pa.Array]) -> Codes:
         """The codes around zero without the half that all of them are above, and two factors."""
         columns = dict(zip(self.columns, arrays, strict=True))
