@@ -178,6 +178,7 @@ def test_coarse_rabit_codes_are_the_signs_with_factors_of_their_own(
     codes = quantizer.coarse.load([lists(sign_bytes), *factors])
     query = random.normal(size=width).astype(np.float32)
     scorer = quantizer.coarse.scorer(query)
+    stored = partition(1, codes, count)
     products = (signs - 0.5) @ rotate(query[None], turns)[0]
     center = centroids[1].astype(np.float64)
     if metric == "l2":
@@ -185,9 +186,9 @@ def test_coarse_rabit_codes_are_the_signs_with_factors_of_their_own(
     else:
         share = query @ center / (center @ center)
         expected = 1 - query @ center + share * (add - 1) + scale * products
-    found = scorer.scores([partition(1, codes)])
+    found = scorer.scores([stored])
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
-    best = scorer.top([partition(1, codes)], 10, None)
+    best = scorer.top([stored], 10, None)
     np.testing.assert_allclose(best.scores, np.sort(expected)[:10], rtol=1e-4, atol=1e-4)
     assert best.rows.tolist() == np.argsort(expected)[:10].tolist()
 

@@ -130,3 +130,19 @@ def scan_rabit(
     positions: Buffer,
     /,
 ) -> int: ...
+def scan_signs(
+    codes: list[Buffer],
+    rows: list[Buffer],
+    masks: list[Buffer] | None,
+    added: list[Buffer],
+    scales: list[Buffer],
+    width: int,
+    tables: Buffer,
+    half: float,
+    factors: Buffer,
+    bases: Buffer,
+    scores: Buffer,
+    best_rows: Buffer,
+    positions: Buffer,
+    /,
+) -> int: ...

@@ -44,6 +44,21 @@ int begin_scan(scan_t *scan, PyObject *codes, PyObject *rows, PyObject *masks, i
     return 1;
 }
 
+Py_buffer *numbers_of(PyObject *list, const partitions_t *partitions, const char **error) {
+    Py_buffer *found = PyMem_Calloc((size_t)partitions->number + 1, sizeof *found);
+    if (!found || !PyList_Check(list) || PyList_Size(list) != partitions->number) {
+        *error = MISMATCH;
+        return found;
+    }
+    for (int64_t i = 0; i < partitions->number && !*error; i++)
+        if (PyObject_GetBuffer(PyList_GetItem(list, i), &found[i], PyBUF_SIMPLE) < 0) {
+            PyErr_Clear();
+            *error = MISMATCH;
+        } else if (!holds(&found[i], partitions->rows[i].len / 8, 4))
+            *error = MISMATCH;
+    return found;
+}
+
 PyObject *end_scan(scan_t *scan, const char *error) {
     if (scan->buffers)
         for (int64_t i = 0; i < scan->number_of_buffers; i++)

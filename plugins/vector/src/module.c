@@ -15,6 +15,7 @@ static int add_all(PyObject *module) {
         scan_product_methods,
         scan_rabit_methods,
         scan_scalar_methods,
+        scan_signs_methods,
         training_methods,
     };
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)

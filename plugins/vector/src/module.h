@@ -48,6 +48,7 @@ extern PyMethodDef scan_floats_methods[];
 extern PyMethodDef scan_product_methods[];
 extern PyMethodDef scan_rabit_methods[];
 extern PyMethodDef scan_scalar_methods[];
+extern PyMethodDef scan_signs_methods[];
 extern PyMethodDef training_methods[];
 
 #endif

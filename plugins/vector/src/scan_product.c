@@ -1,8 +1,8 @@
 /* Scans of product-quantised codes: sums of the distances of codewords, looked up in tables. */
 #include "best.h"
+#include "small_tables.h"
 
 #define AT_ONCE 16     /* bytes of a code that are looked up in one pass */
-#define MOST_SUMMED 256 /* nibbles of a code whose quantised distances 16 bits hold the sum of */
 
 #if defined(__GNUC__) && !defined(__clang__)
 #define WITHOUT_VECTORS __attribute__((optimize("no-tree-slp-vectorize")))
@@ -99,37 +99,6 @@ static void scan_rows(const product_t *p, best_t *best, int64_t number, int64_t 
 }
 
 #ifdef WITH_AVX2
-/* Tables of whole numbers below 256: `least + scale * sum` of their numbers is not above the sum of
- * the numbers of a table of floats. */
-typedef struct {
-    uint8_t numbers[MOST_SUMMED][16];
-    double least, scale;
-} small_tables_t;
-
-static void make_small(const float *tables, int64_t nibbles, small_tables_t *small) {
-    double widest = 0;
-    small->least = 0;
-    for (int64_t at = 0; at < nibbles; at++) {
-        float low = tables[16 * at], high = low;
-        for (int i = 1; i < 16; i++) {
-            low = tables[16 * at + i] < low ? tables[16 * at + i] : low;
-            high = tables[16 * at + i] > high ? tables[16 * at + i] : high;
-        }
-        small->least += low;
-        widest = high - low > widest ? high - low : widest;
-    }
-    small->scale = widest > 0 ? widest / 255 : 1;
-    for (int64_t at = 0; at < nibbles; at++) {
-        float low = tables[16 * at];
-        for (int i = 1; i < 16; i++)
-            low = tables[16 * at + i] < low ? tables[16 * at + i] : low;
-        for (int i = 0; i < 16; i++) {
-            const double number = ((double)tables[16 * at + i] - low) / small->scale;
-            small->numbers[at][i] = number < 255 ? (uint8_t)number : 255;
-        }
-    }
-}
-
 /* The sum of small numbers above which the sum of floats is above `limit`, whatever the rounding. */
 static uint16_t small_limit(const product_t *p, const small_tables_t *small, float limit) {
     const double above = (double)limit - p->base, size = fabs(above) + fabs(small->least);

@@ -86,22 +86,6 @@ static const char *scan_rabit(const rabit_scan_t *s, best_t *best) {
     return NULL;
 }
 
-/* Buffers of a list, as many as there are partitions, with a number for each row; NULL with an error. */
-static Py_buffer *numbers_of(PyObject *list, const partitions_t *partitions, const char **error) {
-    Py_buffer *found = PyMem_Calloc((size_t)partitions->number + 1, sizeof *found);
-    if (!found || !PyList_Check(list) || PyList_Size(list) != partitions->number) {
-        *error = MISMATCH;
-        return found;
-    }
-    for (int64_t i = 0; i < partitions->number && !*error; i++)
-        if (PyObject_GetBuffer(PyList_GetItem(list, i), &found[i], PyBUF_SIMPLE) < 0) {
-            PyErr_Clear();
-            *error = MISMATCH;
-        } else if (!holds(&found[i], partitions->rows[i].len / 8, 4))
-            *error = MISMATCH;
-    return found;
-}
-
 static PyObject *py_scan_rabit(PyObject *self, PyObject *args) {
     PyObject *codes, *rows, *masks, *added, *scales;
     Py_buffer b[3] = {0};

@@ -22,6 +22,7 @@ from lance_core_vector.loops.library import native, numpy_loops
 from lance_core_vector.loops.product_scan import best_by_product
 from lance_core_vector.loops.rabit_scan import RabitTerms, best_by_rabit
 from lance_core_vector.loops.scalar_scan import best_by_scalars
+from lance_core_vector.loops.sign_scan import SignTerms, best_by_signs, sign_tables
 
 Partitions = tuple[list[npt.NDArray[np.uint64]], Masks | None]
 
@@ -133,6 +134,45 @@ def test_rabit_codes(sizes: list[int], seed: int, count: int, width: int) -> Non
     ]
     terms = RabitTerms(numbers(width), 1.5, numbers(len(sizes)), numbers(len(sizes)))
     assert_same(best_by_rabit, codes, rows, masks, terms, count)
+
+
+@given(sizes=SIZES, seed=SEEDS, count=COUNTS, width=st.sampled_from([1, 3, 16, 128, 129]))
+def test_signs(sizes: list[int], seed: int, count: int, width: int) -> None:
+    random = np.random.default_rng(seed)
+    rows, masks = partitions(random, sizes)
+
+    def numbers(count: int) -> npt.NDArray[np.float32]:
+        return random.integers(-3, 4, count).astype(np.float32)
+
+    codes = [
+        (random.integers(0, 256, (width, size)).astype(np.uint8), numbers(size), numbers(size))
+        for size in sizes
+    ]
+    tables = sign_tables(numbers(8 * width))
+    terms = SignTerms(tables, -1.5, numbers(len(sizes)), numbers(len(sizes)))
+    assert_same(best_by_signs, codes, rows, masks, terms, count)
+
+
+def test_no_row_is_lost_to_the_rounding_of_small_numbers() -> None:
+    random = np.random.default_rng(5)
+    codes, rows, sizes = [], [], (3_000, 1_001)
+    for size in sizes:
+        added, scales = random.normal(100, 30, size), random.normal(-3, 0.5, size)
+        signs = random.integers(0, 256, (16, size)).astype(np.uint8)
+        codes.append((signs, added.astype(np.float32), scales.astype(np.float32)))
+        rows.append(np.arange(size, dtype=np.uint64) + 10_000 * len(rows))
+    for shift in (0, 50):
+        query = random.normal(shift, 1, 128).astype(np.float32)
+        terms = SignTerms(
+            sign_tables(query), -0.5 * float(query.sum()), np.ones(2, "f4"), np.zeros(2, "f4")
+        )
+        found = best_by_signs(codes, rows, None, terms, 60)
+        expected = []
+        for (signs, added, scales), numbers in zip(codes, rows, strict=True):
+            bits = np.unpackbits(signs, axis=0, bitorder="little").reshape(16, 8, -1)
+            products = query.astype("f8") @ (bits.reshape(128, -1) - 0.5)
+            expected += zip(products * scales + added, numbers.tolist(), strict=True)
+        assert found.rows.tolist() == [row for _, row in sorted(expected)[:60]]
 
 
 def test_wrong_sizes_are_an_error() -> None:

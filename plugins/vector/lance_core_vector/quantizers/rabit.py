@@ -11,10 +11,12 @@ import pyarrow as pa
 
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.hookspecs.searches import Hits, best_of
-from lance_core_vector.loops.best_rows import Masks
+from lance_core_vector.loops.best_rows import BestRows, Masks
 from lance_core_vector.loops.float_scan import SPARE_ROWS
 from lance_core_vector.loops.integer_products import integer_products
+from lance_core_vector.loops.product_scan import arranged
 from lance_core_vector.loops.rabit_scan import RabitTerms, best_by_rabit
+from lance_core_vector.loops.sign_scan import SignTerms, best_by_signs, sign_scores, sign_tables
 from lance_core_vector.partitions.index_files import (
     QUANTIZER_KEY,
     IndexFiles,
@@ -115,7 +117,7 @@ class RabitQuantizer(Quantizer):
         """Signs have factors of their own: with these, they are a code of one bit."""
         if self.bits == 1:
             return self
-        return RabitQuantizer(
+        return SignQuantizer(
             self._width, 1, self.rotation, metric=self.metric, model=self.model, path=self._path
         )
 
@@ -157,6 +159,24 @@ class RabitQuantizer(Quantizer):
         flat = pa.array(pack_signs(rows).reshape(-1))
         found[0] = pa.FixedSizeListArray.from_arrays(flat, rows.shape[1])
         return found
+
+
+class SignQuantizer(RabitQuantizer):
+    """The signs of codes of more bits: a bit of memory for each number, and not a byte."""
+
+    def __init__(self, width: int, *arguments: Any, **more: Any) -> None:
+        super().__init__(width, *arguments, **more)
+        self.bytes_per_row = width // 8 + 8
+
+    def load(self, arrays: Sequence[pa.Array]) -> Codes:
+        """The sign bytes, one row for each byte of a code, and two factors."""
+        columns = dict(zip(self.columns, arrays, strict=True))
+        signs = unpack_signs(matrix(columns[SIGNS], self._path))
+        add, scale = (numbers(columns[name], self._path) for name in FACTORS[:2])
+        return arranged(signs.T), *(np.require(one, np.float32, "A") for one in (add, scale))
+
+    def scorer(self, query: Vector) -> Scorer:
+        return _SignScorer(self, query)
 
 
 class ResidualRabitQuantizer(RabitQuantizer):
@@ -209,22 +229,38 @@ class _Scorer(Scorer):
         """By the rounded scores; those of the best rows, and of some more, are computed again."""
         codes: list[Any] = [one.codes for one in partitions]
         each = [self._of_partition(one.number) for one in partitions]
-        factors, bases = np.array(each, np.float32).T
-        terms = RabitTerms(
-            self._rotated, self._half, np.ascontiguousarray(factors), np.ascontiguousarray(bases)
-        )
+        factors, bases = np.ascontiguousarray(np.array(each, np.float32).T)
         rows = [one.rows for one in partitions]
-        found = best_by_rabit(codes, rows, masks, terms, count + SPARE_ROWS)
+        found = self._best(codes, rows, masks, factors, bases, count + SPARE_ROWS)
         ends = np.cumsum([len(one) for one in rows])
         which = np.searchsorted(ends, found.positions, side="right")
         at = found.positions - np.append(0, ends)[which]
         pairs = list(zip(which.tolist(), at.tolist(), strict=True))
-        near = np.array([codes[number][0][row] for number, row in pairs]).reshape(len(pairs), -1)
+        each_code = [self._code(codes[number][0], row) for number, row in pairs]
+        near = np.array(each_code).reshape(len(pairs), -1)
         added = np.array([codes[number][1][row] for number, row in pairs], np.float64)
         scales = np.array([codes[number][2][row] for number, row in pairs], np.float64)
         products = np.einsum("ij,j->i", near.astype(np.float64), self._rotated)
         exact = (products + self._half) * scales + added * factors[which] + bases[which]
         return best_of(found.rows, exact.astype(np.float32), count, ascending=True)
+
+    def _best(
+        self,
+        codes: Sequence[Any],
+        rows: Sequence[npt.NDArray[np.uint64]],
+        masks: Masks | None,
+        factors: npt.NDArray[np.float32],
+        bases: npt.NDArray[np.float32],
+        count: int,
+    ) -> BestRows:
+        """The best rows by their rounded scores; see `_of_partition` for the factors and bases."""
+        terms = RabitTerms(self._rotated, self._half, factors, bases)
+        return best_by_rabit(codes, rows, masks, terms, count)
+
+    def _code(self, codes: npt.NDArray[Any], row: int) -> npt.NDArray[Any]:
+        """The code of a row as `RabitQuantizer.load` returns it."""
+        found: npt.NDArray[Any] = codes[row]
+        return found
 
     def scores(self, partitions: Sequence[Partition]) -> Distances:
         parts = []
@@ -253,6 +289,39 @@ class _Scorer(Scorer):
         product, square = float(self._query @ centroid), float(centroid @ centroid)
         factor = product / square if square else 0.0
         return factor, 1 - product - factor
+
+
+class _SignScorer(_Scorer):
+    """Looks up the products of four signs with the query at once."""
+
+    def __init__(self, quantizer: RabitQuantizer, query: Vector) -> None:
+        super().__init__(quantizer, query)
+        self._tables = sign_tables(self._rotated)
+
+    def scores(self, partitions: Sequence[Partition]) -> Distances:
+        each = [self._of_partition(one.number) for one in partitions]
+        factors, bases = np.array(each, np.float32).T
+        codes: list[Any] = [one.codes for one in partitions]
+        return sign_scores(codes, self._terms(factors, bases))
+
+    def _best(
+        self,
+        codes: Sequence[Any],
+        rows: Sequence[npt.NDArray[np.uint64]],
+        masks: Masks | None,
+        factors: npt.NDArray[np.float32],
+        bases: npt.NDArray[np.float32],
+        count: int,
+    ) -> BestRows:
+        return best_by_signs(codes, rows, masks, self._terms(factors, bases), count)
+
+    def _terms(self, factors: npt.NDArray[np.float32], bases: npt.NDArray[np.float32]) -> SignTerms:
+        return SignTerms(self._tables, -self._half, factors, bases)
+
+    def _code(self, codes: npt.NDArray[Any], row: int) -> npt.NDArray[Any]:
+        signs = (codes[:, row] & 255).astype(np.uint8)  # numpy's loops keep more above them
+        bits = np.unpackbits(signs, count=len(self._rotated), bitorder="little")
+        return bits.astype(np.int8) - np.int8(1)
 
 
 class _ResidualScorer(_Scorer):

@@ -1,0 +1,65 @@
+"""Scores of the signs of RaBitQ: their products with a rotated query, looked up in tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lance_core_vector.loops.best_rows import BestRows, Masks, best_by, best_by_scores
+from lance_core_vector.loops.library import is_compiled, native
+from lance_core_vector.loops.product_scan import product_scores
+
+Floats = npt.NDArray[np.float32]
+
+Signs = tuple[npt.NDArray[Any], Floats, Floats]
+"""The sign bytes of a partition as `product_scan.arranged` returns them, the first sign in the
+lowest bit; what is added for each row, and by what its product is scaled."""
+
+
+class SignTerms(NamedTuple):
+    """A query. The score of a row is ``(bits @ rotated + half) * scale + added * factor + base``.
+
+    ``tables``: see `sign_tables`. ``factors`` and ``bases``: one for each partition.
+    """
+
+    tables: Floats
+    half: float
+    factors: Floats
+    bases: Floats
+
+
+def sign_tables(rotated: Floats) -> Floats:
+    """The products of each 4 bits with 4 numbers of a query; of the shape (numbers / 4, 16)."""
+    bits = np.arange(16)[:, None] >> np.arange(4) & 1
+    found: Floats = rotated.reshape(-1, 4) @ bits.T.astype(np.float32)
+    return found
+
+
+def sign_scores(codes: Sequence[Signs], terms: SignTerms) -> Floats:
+    """The score of each row of partitions, rounded."""
+    found = product_scores([one[0] for one in codes], terms.tables[None], terms.half)
+    sizes = [len(one[1]) for one in codes]
+    found *= np.concatenate([one[2] for one in codes])
+    found += np.concatenate([one[1] for one in codes]) * np.repeat(terms.factors, sizes)
+    found += np.repeat(terms.bases, sizes)
+    return found
+
+
+def best_by_signs(
+    codes: Sequence[Signs],
+    rows: Sequence[npt.NDArray[np.uint64]],
+    masks: Masks | None,
+    terms: SignTerms,
+    count: int,
+) -> BestRows:
+    """The ``count`` rows with the lowest `sign_scores`."""
+    if not is_compiled() or any(one[0].dtype != np.uint8 for one in codes):
+        return best_by_scores(sign_scores(codes, terms), rows, masks, count)
+    each = [[*one] for one in zip(*codes, strict=True)]
+    arguments = each[0], [*rows], masks, each[1], each[2], len(codes[0][0]), *terms
+    found = best_by(native.scan_signs, count, *arguments)
+    assert found is not None
+    return found

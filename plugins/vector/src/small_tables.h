@@ -1,0 +1,40 @@
+/* Tables of whole numbers below 256, of which 32 are looked up at once, instead of tables of floats. */
+#ifndef LANCE_CORE_VECTOR_SMALL_TABLES_H
+#define LANCE_CORE_VECTOR_SMALL_TABLES_H
+
+#include <stdint.h>
+
+#define MOST_SUMMED 256 /* tables whose numbers 16 bits hold the sum of */
+
+/* Tables of whole numbers below 256: `least + scale * sum` of their numbers is not above the sum of
+ * the numbers of a table of floats. */
+typedef struct {
+    uint8_t numbers[MOST_SUMMED][16];
+    double least, scale;
+} small_tables_t;
+
+static inline void make_small(const float *tables, int64_t nibbles, small_tables_t *small) {
+    double widest = 0;
+    small->least = 0;
+    for (int64_t at = 0; at < nibbles; at++) {
+        float low = tables[16 * at], high = low;
+        for (int i = 1; i < 16; i++) {
+            low = tables[16 * at + i] < low ? tables[16 * at + i] : low;
+            high = tables[16 * at + i] > high ? tables[16 * at + i] : high;
+        }
+        small->least += low;
+        widest = high - low > widest ? high - low : widest;
+    }
+    small->scale = widest > 0 ? widest / 255 : 1;
+    for (int64_t at = 0; at < nibbles; at++) {
+        float low = tables[16 * at];
+        for (int i = 1; i < 16; i++)
+            low = tables[16 * at + i] < low ? tables[16 * at + i] : low;
+        for (int i = 0; i < 16; i++) {
+            const double number = ((double)tables[16 * at + i] - low) / small->scale;
+            small->numbers[at][i] = number < 255 ? (uint8_t)number : 255;
+        }
+    }
+}
+
+#endif
