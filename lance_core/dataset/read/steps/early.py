@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.dataset.read.scan_tuning import tuning
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from lance_core.dataset.read.steps.column_steps import StepColumns
     from lance_core.dataset.read.steps.scan_reads import ScanReads
     from lance_core.encodings.decoding import Rows
-    from lance_core.schema import Field
     from lance_core.table.fragments.deletion import RowOffsets
     from lance_core.table.fragments.fragment import Fragment
 
@@ -50,7 +50,7 @@ def count_window(reads: ScanReads, span: Span) -> int:
     rows = window_rows(reads.snapshot, reads.plan, span)
     if reads.plan.filter is None or len(rows) == 0:
         return len(rows)
-    return int(np.count_nonzero(reads.mask(_tested(reads, span, rows))))
+    return int(np.count_nonzero(_mask(reads, span, rows)))
 
 
 def matching_offsets(reads: ScanReads, span: Span) -> list[tuple[Fragment, RowOffsets]]:
@@ -60,7 +60,7 @@ def matching_offsets(reads: ScanReads, span: Span) -> list[tuple[Fragment, RowOf
     """
     rows = window_rows(reads.snapshot, reads.plan, span)
     if reads.plan.filter is not None and len(rows):
-        rows = subset(rows, np.flatnonzero(reads.mask(_tested(reads, span, rows))))
+        rows = subset(rows, np.flatnonzero(_mask(reads, span, rows)))
     parts = [(span.fragment, rows)] if span.run is None else span.run.parts(rows)
     return [(fragment, some.numbers.astype(np.uint32)) for fragment, some in parts]
 
@@ -81,30 +81,35 @@ def _filtered_rows(reads: ScanReads, span: Span) -> FoundRows | PendingRows:
     columns, limits = reads.columns, tuning().columns
     size = columns.at_once_bytes
     is_whole = size is not None and len(rows) * size <= limits.at_once_bytes
-    tested = _tested(reads, span, rows, columns.late_fields if is_whole else ())
-    mask = reads.mask(tested)
+    early = columns.early
+    if is_whole:
+        early = early._replace(fields=early.fields + columns.late_fields)
+    tested = _read_early(reads, span, early, rows)
+    mask, read_bytes = reads.mask(tested), tested.nbytes
     if not mask.any():
+        reads.sizer.observe(span.num_rows, read_bytes)
         return FoundRows(reads.nothing)
     positions = np.flatnonzero(mask)
     passed = subset(rows, positions)
     kept = tested if len(positions) == len(rows) else take_rows(tested, from_numpy(positions))
-    if is_whole:
-        return FoundRows(reads.projected(kept), fragment_edges(span.source, passed))
-    if columns.may_wait and len(positions) * limits.sparse <= len(rows):
+    if columns.may_wait and not is_whole and len(positions) * limits.sparse <= len(rows):
+        reads.sizer.observe(span.num_rows, read_bytes)
         return PendingRows(span.source, passed.numbers, kept)
-    data = late_columns(reads, span.source, passed, kept)
-    reads.sizer.observe(span.num_rows, tested.nbytes + data.nbytes)
+    data = kept
+    if not is_whole:
+        # The window is observed once, with all columns: those of the filter alone would make the
+        # windows far too large that other threads begin meanwhile.
+        data = late_columns(reads, span.source, passed, kept)
+        read_bytes += data.nbytes
+    reads.sizer.observe(span.num_rows, read_bytes)
     return FoundRows(reads.projected(data), fragment_edges(span.source, passed))
 
 
-def _tested(reads: ScanReads, span: Span, rows: Rows, others: tuple[Field, ...] = ()) -> pa.Table:
-    """The columns that the filter needs, and ``others``, for ``rows``."""
-    columns = reads.columns.early
-    if others:
-        columns = columns._replace(fields=columns.fields + others)
-    tested = _read_early(reads, span, columns, rows)
+def _mask(reads: ScanReads, span: Span, rows: Rows) -> npt.NDArray[np.bool_]:
+    """True for those of ``rows`` that satisfy the filter, of which only its columns are read."""
+    tested = _read_early(reads, span, reads.columns.early, rows)
     reads.sizer.observe(span.num_rows, tested.nbytes)
-    return tested
+    return reads.mask(tested)
 
 
 def _read_early(reads: ScanReads, span: Span, columns: StepColumns, rows: Rows) -> pa.Table:
