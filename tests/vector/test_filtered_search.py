@@ -58,6 +58,7 @@ WAYS: dict[str, dict[str, int]] = {
     "few rows are ranked by their values": {},
     "the index ranks rows that satisfy the filter": {"few_rows": 0},
     "the best rows are tested": {"few_rows": 0, "tested_bytes": 0},
+    "values are read in parts": {"taken_bytes": 4 * WIDTH * 50},
 }
 
 

@@ -304,11 +304,13 @@ class Ranking:
     vain."""
 
     window_rows: int = 1 << 17
-    """Maximum rows that are ranked at once, 64 MiB of 128 floats. Bounds memory, together with the
-    windows that are read at the same time."""
+    """Maximum rows that are ranked at once. Bounds memory for narrow values; wide ones are ranked
+    window by window, see `StreamWindows`."""
 
     taken_rows: int = 1 << 14
-    """Maximum rows whose values are read at once by their addresses. Bounds memory."""
+    taken_bytes: int = 32 << 20
+    """Maximum rows, and bytes of their values, that are read at once by their addresses. Bounds
+    memory."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lance_core.dataset.read import scan
 from lance_core.dataset.read.columns.projection import ROW_ADDRESS, select
+from lance_core.dataset.read.columns.widths import probable_bytes
 from lance_core.dataset.read.given_rows.take import take_addresses
 from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.encodings.arrow.numpy_values import from_numpy
@@ -43,12 +44,9 @@ def rank_rows(
 ) -> list[Hits]:
     """The best ``count`` of the rows at ``addresses`` for each query, with exact scores."""
     best: list[list[Hits]] = [[] for _ in range(query.num_queries)]
-    step = tuning().ranking.taken_rows
-    for start in range(0, max(1, len(addresses)), step):
-        some = addresses[start : start + step]
-        values = values_at(snapshot, plan, query.column, some)
+    for start, values in _values_of(snapshot, plan, query.column, addresses):
         for mine, hits in zip(best, query.best(values, count), strict=True):
-            mine.append(Hits(some[hits.rows], hits.scores))
+            mine.append(Hits(addresses[start + hits.rows], hits.scores))
     return [merged(mine, count, ascending=query.ascending) for mine in best]
 
 
@@ -57,27 +55,38 @@ def rank_again(
 ) -> list[Hits]:
     """The best ``count`` of ``hits``, which are addresses, with exact scores."""
     addresses = np.unique(np.concatenate([one.rows for one in hits]))
-    values = values_at(snapshot, plan, query.column, addresses)
-    ranked = []
-    for number, one in enumerate(hits):
-        at = from_numpy(np.searchsorted(addresses, one.rows))
-        scores = query.scores(values.take(at), number)
-        ranked.append(best_of(one.rows, scores, count, ascending=query.ascending))
-    return ranked
+    places = [np.searchsorted(addresses, one.rows) for one in hits]
+    scores = [np.full(len(one.rows), np.nan, np.float32) for one in hits]
+    for start, values in _values_of(snapshot, plan, query.column, addresses):
+        for number, at in enumerate(places):
+            some = np.flatnonzero((at >= start) & (at < start + len(values)))
+            if len(some):
+                own = values.take(from_numpy(at[some] - start))
+                scores[number][some] = query.scores(own, number)
+    return [
+        best_of(one.rows, own, count, ascending=query.ascending)
+        for one, own in zip(hits, scores, strict=True)
+    ]
 
 
 def values_at(snapshot: Snapshot, plan: ScanPlan, column: str, addresses: np.ndarray) -> pa.Array:
     """The values of ``column`` of the rows at ``addresses``, as they are stored."""
     projection = select(plan.schema, [column])
-    step = tuning().ranking.taken_rows
-    parts = [
-        take_addresses(snapshot, addresses[start : start + step].astype(np.int64), projection)
-        for start in range(0, len(addresses), step)
-    ]
-    chunks = [_storage(chunk) for part in parts for chunk in part.column(0).chunks]
+    taken = take_addresses(snapshot, addresses.astype(np.int64), projection)
+    chunks = [_storage(chunk) for chunk in taken.column(0).chunks]
     if not chunks:
         return pa.nulls(0, projection.fields[0].storage_type)
     return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
+
+
+def _values_of(
+    snapshot: Snapshot, plan: ScanPlan, column: str, addresses: np.ndarray
+) -> Iterator[tuple[int, pa.Array]]:
+    """The values of the rows at ``addresses`` in parts; each has the position of its first row."""
+    limits, width = tuning().ranking, probable_bytes(select(plan.schema, [column]).fields)
+    step = max(1, min(limits.taken_rows, limits.taken_bytes // max(1, width)))
+    for start in range(0, len(addresses), step):
+        yield start, values_at(snapshot, plan, column, addresses[start : start + step])
 
 
 def _storage(values: pa.Array) -> pa.Array:
