@@ -73,6 +73,49 @@ def test_codes_of_other_vectors_and_missing_rows_are_named(
         assert [one.text for one in missing] == ["is not in the index"] * 10
 
 
+@each_case("metric", ["l2", "cosine", "dot"])
+def test_rows_in_other_partitions_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, metric: str
+) -> None:
+    dataset = table(tmp_path)
+    dataset.create_index("v", "IVF_FLAT", metric=metric, num_partitions=5)
+    assert dataset.verify_index("v_idx") == []
+    true = verify.stored_partitions
+
+    def moved(source: Any) -> Any:
+        for number, rows, codes in true(source):
+            yield (4 - number, rows, codes)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(verify, "stored_partitions", moved)
+        problems = dataset.verify_index("v_idx", limit=ROWS)
+    assert {one.text for one in problems} == {"is not in the partition of its nearest centroid"}
+    assert len(problems) > ROWS / 4
+
+
+def test_rows_of_several_vectors_are_compared_in_any_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flat = pa.FixedSizeListArray.from_arrays(pa.array(vectors(1).ravel()), WIDTH)
+    ends = np.sort(np.random.default_rng(2).integers(0, ROWS, 199)).tolist()
+    column = pa.ListArray.from_arrays(pa.array([0, *ends, ROWS], pa.int32()), flat)
+    dataset = lance.write_dataset(pa.table({"v": column}), tmp_path / "t.lance")
+    dataset.create_index("v", "IVF_SQ", metric="cosine", num_partitions=4)
+    monkeypatch.setattr(verify, "MAX_PAIRS", 64)
+    assert dataset.verify_index("v_idx") == []
+    true = verify.vectors_of
+
+    def changed(*given: Any) -> Any:
+        for numbers, stored in true(*given):
+            matrix = stored.copy()
+            matrix[17] = -matrix[17]
+            yield np.append(numbers, numbers[-1:]), np.append(matrix, matrix[-1:], axis=0)
+
+    monkeypatch.setattr(verify, "vectors_of", changed)
+    texts = [one.text for one in dataset.verify_index("v_idx")]
+    assert texts == ["has fewer vectors in the index", "has the code of another vector"]
+
+
 def test_an_index_of_another_type_cannot_be_verified(tmp_path: Path) -> None:
     dataset = table(tmp_path)
     dataset.create_scalar_index("id", "BTREE")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from lance_core_vector.quantizers.rabit import RabitQuantizer
 from lance_core_vector.quantizers.rabit_layout import SIGNS, record_type
 from lance_core_vector.quantizers.scalar import ScalarQuantizer
 from lance_core_vector.training.build import vectors_of
+from lance_core_vector.training.sample import as_floats
 
 MAX_SIGNS = 1 / 32
 """The share of signs of a vector that may differ: numbers near zero are rounded to either side."""
@@ -26,56 +28,131 @@ MAX_ERROR = 1e-2
 """How much numbers of vectors may differ, as a share of the greatest: float16 has three digits."""
 
 MAX_RATIO = 1.001
-"""A codeword is right if no other one is nearer by more than this factor."""
+MAX_RATIO_OF_HALVES = 1.03
+"""A codeword is right if no other one is nearer by more than this factor; of float16 vectors, of
+which other libraries round the differences from the centroids to float16."""
+
+MAX_PAIRS = 1 << 15
+"""Vectors that are compared with codes at once. Bounds memory."""
 
 Codes = npt.NDArray[Any]
+Positions = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 
 
 def verify(part: IndexPart) -> Iterator[RowProblem]:
-    """The rows whose codes are missing, or are not those of their vectors.
+    """The rows whose codes are missing, or are not those of their vectors, or stand elsewhere.
 
-    Differences by which other libraries may round are none. Of rows with several vectors, only
-    whether the index has them is compared. Raises `IndexNotWrittenError` for codes of older
-    releases, and `CorruptFileError`.
+    Differences by which other libraries may round are none. The vectors of a row with several may
+    stand in any order. Raises `IndexNotWrittenError` for codes of older releases, and
+    `CorruptFileError`.
     """
     source = part.source
     assert isinstance(source, IvfIndex)
     assert part.rows is not None
-    is_single = pa.types.is_fixed_size_list(part.rows.type)
-    encoder, centroids = encoder_of(source), source.model.centroids.astype(np.float32)
-    rows, owners, codes = _stored(source, part)
-    if is_single:
-        again = np.flatnonzero(rows[1:] == rows[:-1])
-        yield from (RowProblem(row, "is in the index twice") for row in rows[again].tolist())
+    stored = _Stored.of(source, part)
+    if pa.types.is_fixed_size_list(part.rows.type):
+        again = np.flatnonzero(stored.rows[1:] == stored.rows[:-1])
+        yield from (RowProblem(row, "is in the index twice") for row in stored.rows[again].tolist())
     for numbers, vectors in vectors_of(part.rows, source.metric):
-        at = np.searchsorted(rows, numbers)
-        there = at < len(rows)
-        there[there] = rows[at[there]] == numbers[there]
-        missing = np.unique(numbers[~there]).tolist()
-        yield from (RowProblem(row, "is not in the index") for row in missing)
-        if is_single:
-            at, some = at[there], vectors[there]
-            own = owners[at]
-            is_other = _is_other(source, codes[at], encoder.encode(some, centroids, own), some, own)
-            stale = numbers[there][is_other].tolist()
-            yield from (RowProblem(row, "has the code of another vector") for row in stale)
+        rows, counts = np.unique(numbers, return_counts=True)
+        first, stop = stored.range_of(rows)
+        yield from _problems(rows, first == stop, "is not in the index")
+        is_other = (first < stop) & (stop - first < counts)
+        yield from _problems(rows, is_other, "has fewer vectors in the index")
+        is_known, is_near = stored.compared(source, numbers, vectors)
+        stale = np.isin(rows, numbers[~is_known]) & (first < stop) & ~is_other
+        yield from _problems(rows, stale, "has the code of another vector")
+        far = np.isin(rows, numbers[is_known & ~is_near]) & ~stale & ~is_other
+        yield from _problems(rows, far, "is not in the partition of its nearest centroid")
 
 
-def _stored(
-    source: IvfIndex, part: IndexPart
-) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], Codes]:
-    """The row numbers that the rows of the index have now, ascending, their partition and codes."""
-    rows, owners, codes = [np.empty(0, np.uint64)], [np.empty(0, np.int64)], []
-    for number, numbers, stored in stored_partitions(source):
-        moved, is_kept = part.map.moved(numbers)
-        rows.append(moved[is_kept])
-        owners.append(np.full(int(is_kept.sum()), number))
-        codes.append(source.quantizer.rows_of(stored)[is_kept])
-    every = np.concatenate(rows)
-    order = np.argsort(every, kind="stable")
-    found = np.concatenate(codes)[order] if codes else np.empty((0, 0))
-    return every[order], np.concatenate(owners)[order], found
+def _problems(rows: npt.NDArray[np.uint64], mask: Mask, text: str) -> Iterator[RowProblem]:
+    return (RowProblem(row, text) for row in rows[mask].tolist())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Stored:
+    """The rows of an index by the numbers that they have now, ascending.
+
+    ``owners``: the partition of each, ``codes``: its code.
+    """
+
+    rows: npt.NDArray[np.uint64]
+    owners: npt.NDArray[np.int64]
+    codes: Codes
+
+    @classmethod
+    def of(cls, source: IvfIndex, part: IndexPart) -> _Stored:
+        rows, owners, codes = [np.empty(0, np.uint64)], [np.empty(0, np.int64)], []
+        for number, numbers, stored in stored_partitions(source):
+            moved, is_kept = part.map.moved(numbers)
+            rows.append(moved[is_kept])
+            owners.append(np.full(int(is_kept.sum()), number))
+            codes.append(source.quantizer.rows_of(stored)[is_kept])
+        every = np.concatenate(rows)
+        order = np.argsort(every, kind="stable")
+        found = np.concatenate(codes)[order] if codes else np.empty((0, 0))
+        return cls(every[order], np.concatenate(owners)[order], found)
+
+    def range_of(self, rows: npt.NDArray[np.uint64]) -> tuple[Positions, Positions]:
+        """The first position of each row, and the one after its last."""
+        return np.searchsorted(self.rows, rows), np.searchsorted(self.rows, rows, side="right")
+
+    def compared(
+        self, source: IvfIndex, numbers: npt.NDArray[np.uint64], vectors: npt.NDArray[Any]
+    ) -> tuple[Mask, Mask]:
+        """For each vector, whether its row has its code, and has it in the right partition.
+
+        Each is compared with all codes of its row, some pairs at a time.
+        """
+        encoder, centroids = encoder_of(source), source.model.centroids.astype(np.float32)
+        first, stop = self.range_of(numbers)
+        ends = np.cumsum(stop - first)
+        is_known, is_near = np.zeros(len(numbers), np.bool_), np.zeros(len(numbers), np.bool_)
+        cuts = np.searchsorted(ends, np.arange(MAX_PAIRS, ends[-1:].sum() + MAX_PAIRS, MAX_PAIRS))
+        for some in np.split(np.arange(len(numbers)), np.unique(cuts)):
+            lengths = (stop - first)[some]
+            which = np.repeat(some, lengths)
+            if not len(which):
+                continue
+            at = np.arange(len(which)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+            at += first[which]
+            own, owners = vectors[which], self.owners[at]
+            expected = encoder.encode(own, centroids, owners)
+            is_same = ~_is_other(source, self.codes[at], expected, own, owners)
+            is_known[which[is_same]] = True
+            is_near[which[is_same & _is_near(source, own, owners)]] = True
+        return is_known, is_near
+
+
+def _is_near(source: IvfIndex, vectors: npt.NDArray[Any], owners: npt.NDArray[np.int64]) -> Mask:
+    """True for vectors to which no centroid with a lower number than their own is nearer.
+
+    Those with higher numbers may be: a partition that is split gets centroids after all others,
+    and the rows of its neighbours stay where they are.
+    """
+    centroids, found = source.model.centroids, np.empty(len(vectors), np.bool_)
+    kind = centroids.dtype
+    if source.metric.of_bits:
+        centroids, vectors = as_floats(centroids), as_floats(vectors)
+    centroids = centroids.astype(np.float64)
+    squares = np.einsum("ij,ij->i", centroids, centroids)
+    rounding = 0.0
+    if not source.metric.of_bits:
+        sums = (centroids.shape[1] + 8) * float(np.finfo(np.float32).eps)
+        rounding = max(sums, 8 * float(np.finfo(kind).eps))
+    step = max(1, MAX_PAIRS * 16 // len(centroids))
+    for start in range(0, len(vectors), step):
+        some, own = vectors[start : start + step].astype(np.float64), owners[start : start + step]
+        distances = -2 * (some @ centroids.T)
+        scale = np.einsum("ij,ij->i", some, some) + squares[own]
+        if source.metric.name != "dot":
+            distances += squares
+        mine = distances[np.arange(len(own)), own]
+        distances[np.arange(len(centroids)) > own[:, None]] = np.inf
+        found[start : start + step] = mine <= distances.min(axis=1) + rounding * scale
+    return found
 
 
 def _is_other(
@@ -93,7 +170,9 @@ def _is_other(
         found = np.asarray((steps > 1).any(axis=1))
     elif isinstance(quantizer, ProductQuantizer):
         centers = source.model.centroids[owners] if source.metric.name != "dot" else 0
-        found = _is_other_word(quantizer, codes, expected, (vectors - centers).astype(np.float32))
+        own = (vectors - centers).astype(np.float32)
+        ratio = MAX_RATIO_OF_HALVES if pa.types.is_float16(source.vector.value_type) else MAX_RATIO
+        found = _is_other_word(quantizer, codes, expected, own, ratio)
     elif isinstance(quantizer, RabitQuantizer):
         kind = record_type(vectors.shape[1], quantizer.bits)
         signs = [np.ascontiguousarray(one).view(kind)[SIGNS] for one in (codes, expected)]
@@ -108,9 +187,13 @@ def _is_other(
 
 
 def _is_other_word(
-    quantizer: ProductQuantizer, codes: Codes, expected: Codes, vectors: npt.NDArray[np.float32]
+    quantizer: ProductQuantizer,
+    codes: Codes,
+    expected: Codes,
+    vectors: npt.NDArray[np.float32],
+    ratio: float,
 ) -> Mask:
-    """True for codes with a codeword that is farther than the one expected."""
+    """True for codes with a codeword that is farther than the one expected, by ``ratio``."""
     codebook = quantizer.codebook
     split = vectors.reshape(len(vectors), len(codebook), -1)
     found = np.zeros(len(codes), np.bool_)
@@ -120,7 +203,7 @@ def _is_other_word(
         own = split[rows, part]
         far = ((own - words[stored[rows]]) ** 2).sum(axis=1)
         near = ((own - words[best[rows]]) ** 2).sum(axis=1)
-        found[rows[far > MAX_RATIO * near + np.finfo(np.float32).tiny]] = True
+        found[rows[far > ratio * near + np.finfo(np.float32).tiny]] = True
     return found
 
 
