@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lance_core.hookspecs.indices import NO_ROWS, IndexNotWrittenError
 from lance_core_vector.kinds.balance import balanced
+from lance_core_vector.kinds.drift import Drift
 from lance_core_vector.kinds.hnsw_index import HnswIndex
 from lance_core_vector.kinds.move import stored_codes, stored_partitions
 from lance_core_vector.kinds.stored_encoder import encoder_of
@@ -70,10 +71,13 @@ def merge(
                     f"segments of type {kind} with another training are not merged without rows"
                 )
         done, total = 0, sum(one.num_rows for one in new)
+        drift = Drift(first)
         for one in new:
-            for count in encode_rows(one, training, parameters, partitioned):
+            measure = drift.add if one is rows else None
+            for count in encode_rows(one, training, parameters, partitioned, measure=measure):
                 done = min(done + count, total)
                 output.progress("encode", done, total)
+        drift.warn()
         every = [one for one in readable if one is not None]
         if len(every) + (rows is None) == len(readable):
             training = balanced(training, partitioned, every, parameters)

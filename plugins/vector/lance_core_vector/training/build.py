@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -125,13 +125,19 @@ def encode_rows(
     parameters: BuildParameters,
     partitioned: PartitionedRows,
     precomputed: PrecomputedPartitions | None = None,
+    measure: Callable[[npt.NDArray[Any], Floats, npt.NDArray[np.int64]], None] | None = None,
 ) -> Iterator[int]:
-    """Add the codes of ``rows`` to ``partitioned``; yields the number of vectors of each batch."""
+    """Add the codes of ``rows`` to ``partitioned``; yields the number of vectors of each batch.
+
+    ``measure`` gets the vectors of each batch, the centroids, and the partition of each vector.
+    """
     centroids = training.centroids
     for numbers, vectors in vectors_of(rows, parameters.metric):
         owners = owners_of(vectors, centroids, parameters)
         if precomputed is not None:
             owners = precomputed.owners(numbers, owners)
+        if measure is not None:
+            measure(vectors, centroids, owners)
         partitioned.add(owners, numbers, training.encoder.encode(vectors, centroids, owners))
         yield len(numbers)
 
