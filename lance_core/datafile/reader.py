@@ -13,6 +13,7 @@ from lance_core.datafile.content import FileContent, read_content
 from lance_core.datafile.fast.column_groups import COLUMN_GROUPS, Groups, GroupsOfFile
 from lance_core.datafile.fast.small_files import WHOLE_FILES, SmallFile, SmallFiles
 from lance_core.datafile.metadata import FileMetadata
+from lance_core.datafile.page_span import PagesInMemory, page_span
 from lance_core.datafile.page_statistics import PageStatistics
 from lance_core.datafile.read_ahead import FileReadAhead, Kept
 from lance_core.datafile.tail import Tail
@@ -66,7 +67,7 @@ class FileReader:
         path: str,
         content: FileContent,
         registry: EncodingRegistry,
-        source: FileReadAhead | SmallFile | None = None,
+        source: FileReadAhead | PagesInMemory | SmallFile | None = None,
     ) -> None:
         self.path = path
         self._content = content
@@ -86,19 +87,22 @@ class FileReader:
         registry: EncodingRegistry,
         size: int | None = None,
         small_files: SmallFiles | None = None,
+        tail: Tail | None = None,
     ) -> FileReader:
         """Open the file at ``path``; a known ``size`` in bytes saves a request to the store.
 
         Makes one request for the end of the file, which may contain the whole file, and one or two
         more if the metadata is larger. ``small_files`` is a cache of small files that are read
-        whole. Raises `ObjectNotFoundError`, `CorruptFileError` and `UnsupportedFeatureError`.
+        whole. ``tail``: the end of the file, if it was read before. Raises
+        `ObjectNotFoundError`, `CorruptFileError` and `UnsupportedFeatureError`.
         """
         load(Part.FILES)
-        if size is None:
-            size = store.head(path).size
+        source = None
         try:
-            whole = WHOLE_FILES.first(small_files, store, path, size)
-            tail, source = whole or (Tail(store, path, size), None)
+            if tail is None:
+                size = store.head(path).size if size is None else size
+                whole = WHOLE_FILES.first(small_files, store, path, size)
+                tail, source = whole or (Tail(store, path, size), None)
             content = read_content(tail, registry)
             reader = cls(store, path, content, registry, source)
         except CorruptFileError as error:
@@ -118,6 +122,28 @@ class FileReader:
         if not store.read_ahead or self._source is not store:
             return self
         source = FileReadAhead(store, content, rows, kept, growth)
+        return FileReader(store, self.path, content, self._context.registry, source)
+
+    def with_pages(
+        self, fields: Sequence[Field], column_of: Mapping[int, int], rows: RowRange
+    ) -> FileReader | None:
+        """A reader of the same file that gets the pages of ``rows`` in one request.
+
+        This reader where reads take no requests; None if the pages are not adjacent, see
+        `page_span`. Raises `CorruptFileError`.
+        """
+        content, store = self._content, self._store
+        if not isinstance(content, FileMetadata):
+            return None
+        try:
+            span = page_span(content, fields, column_of, rows)
+        except CorruptFileError as error:
+            raise error.at(path=self.path) from error
+        if span is None:
+            return None
+        if not store.read_ahead or self._whole is not None or self._source is not store:
+            return self
+        source = PagesInMemory(store, span)
         return FileReader(store, self.path, content, self._context.registry, source)
 
     def on(self, store: ObjectStore) -> FileReader:

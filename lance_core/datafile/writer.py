@@ -182,6 +182,11 @@ class FileWriter(FileOutput):
         self._num_bytes += size
         self._write_pages(list(arrays), pages_of, size)
 
+    def end_pages(self) -> None:
+        """Write the pages of all buffered rows, so that the next rows begin new ones."""
+        self._check_open()
+        self._guarded(self._write_waiting)
+
     def add_global_buffer(self, data: BytesLike) -> int:
         """Write a global buffer; returns its number, from 1 on (0 is the ``FileDescriptor``)."""
         self._check_open()
@@ -226,14 +231,17 @@ class FileWriter(FileOutput):
     def _flush(self) -> None:
         """Write the pages of all waiting rows."""
         if not self._waiting.numbers or self._has_large_fields(self._num_bytes):
-            self._write_arrays(self._waiting.parts())
-            numbers = range(len(self._first_columns))
-            self._write_pages(
-                numbers, lambda number: self._encoder(number).flush(), self._num_bytes
-            )
+            self._write_waiting()
             return
         for pages in self._waiting.flush(self._encoder):
             self._write(pages)
+
+    def _write_waiting(self) -> None:
+        """Write the pages of all waiting rows, each field by its own encoder."""
+        self._write_arrays(self._waiting.parts())
+        size, self._num_bytes = self._num_bytes, 0
+        numbers = range(len(self._first_columns))
+        self._write_pages(numbers, lambda number: self._encoder(number).flush(), size)
 
     def _has_large_fields(self, size: int) -> bool:
         """True if the fields of arrays with ``size`` bytes are worth a thread."""

@@ -19,6 +19,7 @@ from lance_core.concurrency.lru_cache import LruCache
 from lance_core.datafile.column_map import column_of
 from lance_core.datafile.file_output import FileOptions
 from lance_core.datafile.reader import FileReader
+from lance_core.datafile.tail import TAIL_LENGTH, Tail
 from lance_core.datafile.writer import FileWriter
 from lance_core.encodings.decoding import RowRange, Rows, packed_rows
 from lance_core.errors import CorruptFileError, InvalidInputError
@@ -28,6 +29,7 @@ from lance_core.store.temporary_folder import TemporaryFolder
 if TYPE_CHECKING:
     from lance_core.encodings.registry import EncodingRegistry
     from lance_core.encodings.version import FileVersion
+    from lance_core.schema import Field
     from lance_core.store.base import ObjectStore
 
 Progress = Callable[[str, int, int], None]
@@ -41,8 +43,10 @@ def no_progress(stage: str, done: int, total: int) -> None:
 class IndexFileReader:
     """An open file of an index. Thread-safe."""
 
-    def __init__(self, reader: FileReader) -> None:
+    def __init__(self, reader: FileReader, buffers: Mapping[int, pa.Buffer] | None = None) -> None:
+        """``buffers``: the global buffers that are in memory, by number."""
         self._reader = reader
+        self._buffers = dict(buffers or {})
         schema, version = reader.schema, reader.version
         self._fields = schema.tops
         self._columns = schema.derived(
@@ -94,12 +98,30 @@ class IndexFileReader:
         rows = RowRange(start, self.num_rows if stop is None else stop)
         return list(map(_one_array, self._columns_of(columns, rows)))
 
+    def adjacent_arrays(
+        self, columns: Sequence[str], start: int, stop: int
+    ) -> list[pa.Array] | None:
+        """Same as `arrays`, in one request; None if that would read many other bytes."""
+        rows = RowRange(start, stop)
+        reader = self._reader.with_pages(self._fields_of(columns), self._columns, rows)
+        if reader is None:
+            return None
+        return list(map(_one_array, self._columns_of(columns, rows, reader)))
+
+    def are_adjacent(self, columns: Sequence[str], start: int, stop: int) -> bool:
+        """True if `adjacent_arrays` would return arrays."""
+        fields, rows = self._fields_of(columns), RowRange(start, stop)
+        return self._reader.with_pages(fields, self._columns, rows) is not None
+
     def taken_arrays(self, rows: npt.NDArray[np.int64], columns: Sequence[str]) -> list[pa.Array]:
         """Same as `take`, but one array for each column."""
         return list(map(_one_array, self._columns_of(columns, packed_rows(rows))))
 
     def global_buffer(self, number: int) -> pa.Buffer:
         """The bytes of a global buffer. Raises `CorruptFileError` if there is none."""
+        buffer = self._buffers.pop(number, None)  # which is rarely read again
+        if buffer is not None:
+            return buffer
         try:
             return self._reader.read_global_buffer(number)
         except InvalidInputError as error:
@@ -109,12 +131,17 @@ class IndexFileReader:
         columns = self._reader.schema.names if names is None else names
         return pa.Table.from_arrays(self._columns_of(columns, rows), names=list(columns))
 
-    def _columns_of(self, names: Sequence[str], rows: Rows) -> list[pa.ChunkedArray]:
+    def _fields_of(self, names: Sequence[str]) -> list[Field]:
         for name in names:
             if name not in self._fields:
                 raise CorruptFileError("the column is missing", self._reader.path, field=name)
-        fields = [self._fields[name] for name in names]
-        columns = self._reader.read(fields, self._columns, rows)
+        return [self._fields[name] for name in names]
+
+    def _columns_of(
+        self, names: Sequence[str], rows: Rows, reader: FileReader | None = None
+    ) -> list[pa.ChunkedArray]:
+        fields = self._fields_of(names)
+        columns = (reader or self._reader).read(fields, self._columns, rows)
         return [wrap_chunks(c, f) for c, f in zip(columns, fields, strict=True)]
 
 
@@ -150,16 +177,41 @@ class IndexFolder:
         folder.kind = kind
         return folder
 
-    def reader(self, name: str) -> IndexFileReader:
-        """The file ``name``, opened once. Raises `ObjectNotFoundError`, `CorruptFileError`."""
-        return self._readers.get(name, lambda: self._open(name))
+    def reader(
+        self, name: str, tail_length: int = TAIL_LENGTH, whole_length: int = 0
+    ) -> IndexFileReader:
+        """The file ``name``, opened once.
 
-    def _open(self, name: str) -> IndexFileReader:
-        size = self.sizes.get(name) or None
-        path = f"{self._path}/{name}"
-        return IndexFileReader(
-            FileReader.open(self._store, path, registry=self._registry, size=size)
-        )
+        The first request reads its last ``tail_length`` bytes, or a whole file of up to
+        ``whole_length`` bytes; the global buffers in these bytes need no request. Raises
+        `ObjectNotFoundError` and `CorruptFileError`.
+        """
+        return self._readers.get(name, lambda: self._open(name, tail_length, whole_length))
+
+    def _open(self, name: str, tail_length: int, whole_length: int) -> IndexFileReader:
+        store, path = self._store, f"{self._path}/{name}"
+        size = self.sizes.get(name) or store.head(path).size
+        try:
+            tail = Tail(store, path, size, size if size <= whole_length else tail_length)
+        except CorruptFileError as error:
+            raise error.at(path=path) from error
+        reader = FileReader.open(store, path, registry=self._registry, tail=tail)
+        return IndexFileReader(reader, _buffers_in(tail, reader))
+
+
+def _buffers_in(tail: Tail, reader: FileReader) -> dict[int, pa.Buffer]:
+    """The global buffers that are in ``tail``, by number, without the schema.
+
+    None of a file that is in memory as a whole, and of one of version 0.1.
+    """
+    if tail.is_whole_file or not reader.version.has_column_metadata:
+        return {}
+    start = tail.size - tail.buffer.size
+    return {
+        number: tail.buffer.slice(buffer.start - start, buffer.length)
+        for number, buffer in enumerate(reader.metadata.global_buffers)
+        if number and buffer.start >= start
+    }
 
 
 class IndexFileWriter:
@@ -168,6 +220,7 @@ class IndexFileWriter:
     def __init__(self, writer: FileWriter, close: Callable[[int], None]) -> None:
         self._writer = writer
         self._close = close
+        self._buffers: list[bytes] = []
 
     def write(self, rows: pa.RecordBatch | pa.Table) -> None:
         """Append rows, which have the columns of the schema."""
@@ -178,9 +231,14 @@ class IndexFileWriter:
         """Add a key and value to the metadata of the stored schema."""
         self._writer.add_schema_metadata(key, value)
 
+    def end_pages(self) -> None:
+        """End the pages of all columns, so that rows before and after have different ones."""
+        self._writer.end_pages()
+
     def add_global_buffer(self, data: bytes) -> int:
-        """Store bytes beside the rows; returns their number."""
-        return self._writer.add_global_buffer(data)
+        """Store bytes after all rows; returns their number."""
+        self._buffers.append(data)
+        return len(self._buffers)
 
     def __enter__(self) -> IndexFileWriter:
         return self
@@ -192,6 +250,10 @@ class IndexFileWriter:
         trace: TracebackType | None,
     ) -> None:
         if kind is None:
+            if self._buffers:  # next to the metadata, where the request that opens the file ends
+                self._writer.end_pages()
+                for data in self._buffers:
+                    self._writer.add_global_buffer(data)
             self._close(self._writer.finish().size_bytes)
         else:
             self._writer.abort()

@@ -26,7 +26,7 @@ from lance_core_vector.partitions.index_files import (
     IVF_KEY,
     ROW_ID,
 )
-from lance_core_vector.training.index_writer import write_graphs
+from lance_core_vector.training.index_writer import PartitionPages, write_graphs
 
 if TYPE_CHECKING:
     from lance_core.hookspecs.indices import (
@@ -70,9 +70,11 @@ def _write_codes(
     schema = pa.schema([schema.field(name) for name in columns])
     lengths = np.zeros_like(model.lengths)
     with output.create(CODES_FILE, schema) as writer:
+        pages = PartitionPages(writer, reader.num_rows, schema)
         for number, batch in _partitions(source, rows, has_graph=has_graph):
             lengths[number] = batch.num_rows
-            writer.write(batch)
+            pages.write(batch)
+            pages.end_partition()
         ivf = _stored_ivf(reader)
         del ivf.offsets[:], ivf.lengths[:]
         ivf.offsets.extend((np.cumsum(lengths) - lengths).tolist())

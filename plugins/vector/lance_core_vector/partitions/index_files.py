@@ -22,6 +22,12 @@ CODES_FILE = "auxiliary.idx"
 
 ROW_ID = "_rowid"
 
+_TAIL_LENGTH = 1 << 20
+"""Bytes of each file that are read first: few codebooks and descriptions of pages are longer."""
+
+_WHOLE_LENGTH = 4 << 20
+"""Bytes up to which the file of the centroids is read whole, since a query needs all of them."""
+
 INDEX_KEY = "lance:index"
 IVF_KEY = "lance:ivf"
 HNSW_KEY = "lance:hnsw"
@@ -56,7 +62,8 @@ class IndexFiles:
     @classmethod
     def of(cls, folder: IndexFolder) -> IndexFiles:
         """Open the files. Raises `CorruptFileError` and `ObjectNotFoundError`."""
-        index, codes = folder.reader(INDEX_FILE), folder.reader(CODES_FILE)
+        index = folder.reader(INDEX_FILE, _TAIL_LENGTH, _WHOLE_LENGTH)
+        codes = folder.reader(CODES_FILE, _TAIL_LENGTH)
         kind = as_object(_json(index, INDEX_KEY), index.path, INDEX_KEY)
         stored = _json(codes, QUANTIZER_KEY)
         if not isinstance(stored, list) or len(stored) != 1 or not isinstance(stored[0], str):

@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 MAX_CACHED_BYTES = 512 << 20
 """Maximum bytes of cached partitions of an index."""
 
-_READ_BYTES = 64 << 20
-"""Bytes of adjacent partitions that are read at once to load all of them."""
-
-
 _NARROW_BYTES = 4 << 20
 """Bytes of columns of one number a row up to which all of their rows are read at once."""
 
@@ -72,7 +68,8 @@ class PartitionCache:
         missing = [number for number in present if number not in self._partitions]
         if missing:
             count_parts(len(missing))
-            self._get(missing[0])  # reads what all need: once, not in each thread
+            if not self._reader.are_adjacent(self._columns, *self._range(missing[0])):
+                self._get(missing[0])  # reads what all need: once, not in each thread
             return list(_READERS.in_order(self._get, present, _AT_ONCE))
         return [self._get(number) for number in present]
 
@@ -83,7 +80,8 @@ class PartitionCache:
     def _narrow(self) -> dict[str, pa.Array]:
         """The columns of one number a row, all of them where that takes one short request.
 
-        A partition has a small part of each; its codes then take one request.
+        A partition has a small part of each; its codes then take one request. For files of other
+        writers: here all columns of a partition are adjacent.
         """
         types = {ROW_ID: pa.uint64(), **self._quantizer.columns}
         names = [name for name, kind in types.items() if not pa.types.is_fixed_size_list(kind)]
@@ -102,12 +100,20 @@ class PartitionCache:
             self.get([number])
 
     def _read(self, number: int) -> Partition:
-        start, length = int(self._model.offsets[number]), int(self._model.lengths[number])
-        arrays = {name: values.slice(start, length) for name, values in self._narrow.items()}
-        others = [name for name in self._columns if name not in arrays]
-        arrays |= zip(others, self._reader.arrays(others, start, start + length), strict=True)
-        rows, *codes = (arrays[name] for name in self._columns)
+        start, stop = self._range(number)
+        found = self._reader.adjacent_arrays(self._columns, start, stop)
+        if found is None:
+            arrays = {name: own.slice(start, stop - start) for name, own in self._narrow.items()}
+            others = [name for name in self._columns if name not in arrays]
+            arrays |= zip(others, self._reader.arrays(others, start, stop), strict=True)
+            found = [arrays[name] for name in self._columns]
+        rows, *codes = found
         return Partition(number, self._row_numbers(rows), self._quantizer.load(codes))
+
+    def _range(self, number: int) -> tuple[int, int]:
+        """The first row of a partition in the file, and the one after the last."""
+        start = int(self._model.offsets[number])
+        return start, start + int(self._model.lengths[number])
 
     def _row_numbers(self, values: pa.Array) -> npt.NDArray[Any]:
         if values.null_count:

@@ -35,7 +35,44 @@ if TYPE_CHECKING:
 SLICE_BYTES = 8 << 20
 """Bytes of codes that are written at once, where a part of a partition can be written."""
 
+_MIN_PAGE_BYTES = 64 << 10
+_MAX_PAGES = 1 << 10
+"""Bytes of all columns at which pages end with a partition, and about how many pages a column has
+at most, not counting those of long partitions."""
+
 _TENSORS: dict[np.dtype[Any], Any] = {dtype: number for number, dtype in DTYPES.items()}
+
+
+class PartitionPages:
+    """Writes partitions so that the pages of all columns of a partition are adjacent.
+
+    A query then reads a partition in one request. Small partitions share pages, since each page is
+    described in the end of the file. ``num_rows``: the rows of all partitions.
+    """
+
+    def __init__(self, writer: IndexFileWriter, num_rows: int, schema: pa.Schema) -> None:
+        self._writer = writer
+        row_bytes = sum(map(_num_bytes, schema.types))
+        self._least = max(_MIN_PAGE_BYTES, num_rows * row_bytes // _MAX_PAGES)
+        self._waiting = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append rows of the partition."""
+        self._writer.write(batch)
+        self._waiting += batch.nbytes
+
+    def end_partition(self) -> None:
+        """The next rows are those of another partition."""
+        if self._waiting >= self._least:
+            self._writer.end_pages()
+            self._waiting = 0
+
+
+def _num_bytes(kind: pa.DataType) -> int:
+    """The bytes of a value of a column of codes."""
+    if pa.types.is_fixed_size_list(kind):
+        return int(kind.list_size * _num_bytes(kind.value_type))
+    return int(kind.bit_width // 8)
 
 
 def write_codes(
@@ -52,10 +89,12 @@ def write_codes(
     numbers, lengths = partitioned.chosen, partitioned.lengths[partitioned.chosen]
     size = SLICE_BYTES if encoder.is_row_by_row else None
     with output.create(CODES_FILE, schema) as writer:
+        pages = PartitionPages(writer, int(lengths.sum()), schema)
         for number in numbers[lengths > 0].tolist():
             for rows, codes in partitioned.slices(number, size):
                 arrays = [pa.array(rows), *encoder.arrays(codes)]
-                writer.write(pa.RecordBatch.from_arrays(arrays, schema=schema))
+                pages.write(pa.RecordBatch.from_arrays(arrays, schema=schema))
+            pages.end_partition()
         ivf = IVF(offsets=(np.cumsum(lengths) - lengths).tolist(), lengths=lengths.tolist())
         position = writer.add_global_buffer(ivf.SerializeToString())
         if encoder.codebook is not None:
