@@ -237,7 +237,7 @@ class _Scorer(Scorer):
         at = found.positions - np.append(0, ends)[which]
         pairs = list(zip(which.tolist(), at.tolist(), strict=True))
         each_code = [self._code(codes[number][0], row) for number, row in pairs]
-        near = np.array(each_code).reshape(len(pairs), -1)
+        near = np.array(each_code).reshape(len(pairs), len(self._rotated))
         added = np.array([codes[number][1][row] for number, row in pairs], np.float64)
         scales = np.array([codes[number][2][row] for number, row in pairs], np.float64)
         products = np.einsum("ij,j->i", near.astype(np.float64), self._rotated)
