@@ -107,8 +107,10 @@ class RowSet:
 
     def contains(self, numbers: UInt64Array) -> npt.NDArray[np.bool_]:
         """True for each of ``numbers`` in the set; cost does not depend on the set's size."""
-        mask = np.zeros(len(numbers), np.bool_)
         high = numbers >> _HIGH_BITS
+        if len(high) and (high == high[0]).all():
+            return self._contains_half(int(high[0]), numbers)
+        mask = np.zeros(len(numbers), np.bool_)
         for value in np.unique(high).tolist():
             if value not in self.bitmaps:
                 continue
@@ -116,6 +118,13 @@ class RowSet:
             bitmap = self.bitmaps[value]
             mask[here] = True if bitmap is None else _are_in(bitmap, numbers[here] & _LOW)
         return mask
+
+    def _contains_half(self, high: int, numbers: UInt64Array) -> npt.NDArray[np.bool_]:
+        """`contains` for numbers that all have the upper half ``high``, as in a single fragment."""
+        bitmap = self.bitmaps.get(high)
+        if bitmap is None:
+            return np.full(len(numbers), high in self.bitmaps)
+        return _are_in(bitmap, numbers & _LOW)
 
     def __or__(self, other: RowSet) -> RowSet:
         return RowSet.union((self, other))

@@ -52,8 +52,9 @@ class IndexSearch:
         others: list[Span] = []
         for span in plan.spans:
             (covered if span.fragment.id in index.fragments else others).append(span)
-        self._covered = plan.of_spans(covered)
-        self._others = plan.of_spans([] if skips_others else others)
+        self._covered = plan.of_spans(covered) if others else plan
+        self._plan = plan
+        self._other_spans = [] if skips_others else others
         self._is_whole = all(
             span.start == 0 and span.stop == snapshot.physical_rows(span.fragment)
             for span in covered
@@ -62,7 +63,7 @@ class IndexSearch:
     @property
     def num_others(self) -> int:
         """The spans that are ranked by their values, since the index does not cover them."""
-        return len(self._others.spans)
+        return len(self._other_spans)
 
     @cached_property
     def tests_best(self) -> bool:
@@ -79,9 +80,10 @@ class IndexSearch:
         """The best rows for each query, by address."""
         query = self._query
         unindexed = []
-        if self._others.spans:
+        if self._other_spans:
             self._warn_of_others()
-            unindexed = rank_spans(self._snapshot, self._others, query, query.k)
+            others = self._plan.of_spans(self._other_spans)
+            unindexed = rank_spans(self._snapshot, others, query, query.k)
         is_mixed = any(len(one.rows) for one in unindexed)
         is_inexact = is_mixed and not query.is_final
         hits = self._of_index(refines=query.refines or is_inexact)
@@ -94,8 +96,8 @@ class IndexSearch:
     def _warn_of_others(self) -> None:
         """Warn if the rows that the index does not cover are many."""
         rows, others = (
-            sum(self._snapshot.physical_rows(span.fragment) for span in plan.spans)
-            for plan in (self._covered, self._others)
+            sum(self._snapshot.physical_rows(span.fragment) for span in spans)
+            for spans in (self._covered.spans, self._other_spans)
         )
         if others >= tuning().ranking.uncovered_rows and 4 * others > rows:
             warn_of_uncovered_rows(self._snapshot, self._index.name, others)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from lance_core.concurrency.fork_safe import cached_property
 from lance_core.dataset.read.ranking.rank_indices import RankingIndex, live_rows, rank_index
 from lance_core.dataset.read.ranking.rank_values import rank_spans, values_at
 from lance_core.dataset.read.sources.fragment_spans import all_spans
@@ -27,10 +28,16 @@ class MeasuredRows(RankedRows):
     def __init__(self, snapshot: Snapshot, plan: ScanPlan, index: RankingIndex) -> None:
         self._snapshot = snapshot
         self._index = index
-        spans = [span for span in all_spans(snapshot) if span.fragment.id in index.fragments]
-        rows = SpanRows(tuple(spans))
-        self._plan = replace(plan, rows=rows, mask=None, limit=None, offset=0, metrics=None)
+        self._scanned = plan
         self.segments = [segment.index for segment in index.segments]
+
+    @cached_property
+    def _plan(self) -> ScanPlan:
+        """A scan of all covered rows. Most queries measure nothing, and need none."""
+        covered, spans = self._index.fragments, all_spans(self._snapshot)
+        rows = SpanRows(tuple(span for span in spans if span.fragment.id in covered))
+        plan = self._scanned
+        return replace(plan, rows=rows, mask=None, limit=None, offset=0, metrics=None)
 
     def sample(self, count: int) -> tuple[RowNumbers, pa.Array]:
         ids = np.array([span.fragment.id for span in self._plan.spans], np.uint64)

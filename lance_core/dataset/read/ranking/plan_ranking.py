@@ -66,8 +66,10 @@ def plan_ranked(snapshot: Snapshot, options: ScanOptions) -> RankedScan:
         columns = {name: sources[name] for name in names}
         columns = columns if isinstance(options.columns, Mapping) else names
     before, after = _conditions(schema, options, own)
-    stored = replace(options, columns=columns, filter=before, order_by=None)
-    stored = replace(stored, nearest=None, other_search=None)
+    stored, given = options, options.columns
+    has_same_columns = given is None or (isinstance(given, list) and given == columns)
+    if not has_same_columns or before is not options.filter or options.order_by is not None:
+        stored = replace(options, columns=columns, filter=before, order_by=None)
     plan = plan_scan(snapshot, stored)
     names = plan.projection.schema.names
     num_extra = len(names) - len(columns) if columns is not None else _num_extra(options)
@@ -159,8 +161,11 @@ class _Columns:
 
     def __call__(self, path: str) -> pa.DataType:
         schema = self._snapshot.schema
-        stored_column(schema, path)  # raises with a suggestion
-        return schema.lineage(path)[-1].storage_type
+        known: dict[str, pa.DataType] = schema.derived("searched_columns", dict)
+        if path not in known:
+            stored_column(schema, path)  # raises with a suggestion
+            known[path] = schema.lineage(path)[-1].storage_type
+        return known[path]
 
     def indexed(self, details_url: str) -> Sequence[str]:
         key, schema = details_key(details_url), self._snapshot.schema
