@@ -77,6 +77,45 @@ def test_ngrams_are_characters_across_spaces() -> None:
     assert terms("a", **given) == []
 
 
+CODE = {"base_tokenizer": "code", "ascii_folding": False, "lower_case": False}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("parseXMLFile(x.y)", ["0 parse", "1 XML", "2 File", "3 x", "4 y"]),
+        ("snake_case __init__ _Ab_C", ["0 snake", "1 case", "2 __init__", "3 Ab", "4 C"]),
+        ("utf8 0x1F é9", ["0 utf", "1 8", "2 0", "3 x", "4 1", "5 F", "6 é", "7 9"]),
+        ("ÄöÜx a² xⅧ a日B", ["0 Äö", "1 Üx", "2 a²", "3 x", "4 Ⅷ", "5 a日B"]),
+        ("a<<<=b-aB", ["0 a", "1 <<", "2 <=", "3 b", "4 -", "5 a", "6 B"]),
+        ("@.#", []),
+        ("== ==", ["0 ==", "1 =="]),
+    ],
+)
+def test_identifiers_are_split_as_pylance_does(text: str, words: list[str]) -> None:
+    given = {"split_identifiers": True, "preserve_original": False, "index_operators": True}
+    found = analyze(text, **CODE, **given)
+    assert [f"{token.position} {token.term}" for token in found] == words
+    data = text.encode()
+    assert [data[token.start : token.stop].decode() for token in found] == [w[2:] for w in words]
+
+
+def test_whole_identifiers_have_the_position_of_their_first_part() -> None:
+    texts = pa.array(["a = getX1()", None, "_getX"], pa.large_string())
+    given = {"split_identifiers": True, "split_on_numerics": False, "index_operators": True}
+    found = analyze_texts(texts, TextParameters.of({**CODE, **given}))
+    words = found.terms.take(pa.array(found.codes)).to_pylist()
+    assert words == ["a", "=", "getX1", "get", "X1", "_getX", "get", "X"]
+    assert found.texts.tolist() == [0, 0, 0, 0, 0, 2, 2, 2]
+    assert found.positions.tolist() == [0, 1, 2, 2, 3, 0, 0, 1]
+
+
+def test_identifiers_are_whole_by_default() -> None:
+    assert terms("The getUsers += snake_case", base_tokenizer="code") == [
+        *("the", "getusers", "snake_case"),
+    ]
+
+
 def test_long_words_are_dropped_by_their_bytes() -> None:
     assert terms(f"{'a' * 39} {'b' * 40} {'é' * 20}", **PLAIN) == ["a" * 39]
     assert terms("b" * 50, max_token_length=None, **PLAIN) == ["b" * 50]
@@ -104,6 +143,7 @@ def test_every_language_has_stems() -> None:
         ({"stem": 1}, TypeError, "stem must be bool"),
         ({"max_token_length": -1}, InvalidInputError, "negative"),
         ({"min_ngram_length": 4}, InvalidInputError, "at most max_ngram_length"),
+        ({"split_identifiers": True}, InvalidInputError, "base_tokenizer='code'"),
         ({"custom_stop_words": [1]}, TypeError, "strings"),
         ({"base_tokenizer": "simpel"}, PluginNotFoundError, "simple"),
     ],

@@ -149,6 +149,8 @@ def test_an_index_of_no_rows(tmp_path: Path) -> None:
         ({"format_version": 3}, UnsupportedFeatureError, "format 3"),
         ({"block_size": 256}, UnsupportedFeatureError, "256"),
         ({"memory_limit": 0}, InvalidInputError, "memory_limit"),
+        ({"analyzer": "simple"}, InvalidInputError, "neither 'text' nor 'code'"),
+        ({"analyzer": "code", "base_tokenizer": "raw"}, InvalidInputError, "raw"),
         ({"base_tokenizer": "icu"}, PluginNotFoundError, "icu"),
         ({"with_positions": True}, TypeError, "with_position"),
     ],

@@ -15,6 +15,7 @@ DETAILS_URL = "/lance.table.InvertedIndexDetails"
 def lance_analyzers() -> Iterable[AnalyzerSpec]:
     """The analyzers of the format that need no dictionary."""
     return (
+        AnalyzerSpec(name="code", factory="lance_core_text.analyzers.code:CodeAnalyzer"),
         AnalyzerSpec(name="ngram", factory="lance_core_text.analyzers.ngrams:NgramAnalyzer"),
         AnalyzerSpec(name="raw", factory="lance_core_text.analyzers.raw:RawAnalyzer"),
         AnalyzerSpec(name="simple", factory="lance_core_text.analyzers.runs:SimpleAnalyzer"),

@@ -31,6 +31,12 @@ KINDS: dict[str, dict[str, Any]] = {
     "format-3": {"with_position": True, "block_size": 256},
     "raw": {"base_tokenizer": "raw"},
     "ngram": {"base_tokenizer": "ngram", "min_ngram_length": 2},
+    "code": {
+        "base_tokenizer": "code",
+        "split_identifiers": True,
+        "index_operators": True,
+        "stem": True,
+    },
     "french": {"language": "French", "custom_stop_words": ["w3"]},
 }
 
@@ -200,7 +206,7 @@ def test_analyze_has_the_terms_of_pylance(tmp_path: Path) -> None:
             assert len(answer(lance, uri, lance.query.MatchQuery(word, "t"))) == 1
 
 
-@pytest.mark.parametrize("kind", ["positions", "french"])
+@pytest.mark.parametrize("kind", ["positions", "french", "code"])
 def test_pylance_uses_and_maintains_an_index_that_is_built_here(tmp_path: Path, kind: str) -> None:
     uri = str(tmp_path / "t")
     rows = pa.table({"id": range(ROWS), "t": documents()})

@@ -10,6 +10,9 @@ from typing import Any
 from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
 from lance_core.hookspecs.options import did_you_mean, shortened
 
+CODE = "code"
+"""The analyzer of programs."""
+
 LANGUAGES = frozenset(
     {
         *("Arabic", "Danish", "Dutch", "English", "Finnish", "French", "German", "Greek"),
@@ -64,9 +67,16 @@ class TextParameters:
                 raise InvalidTypeError(
                     f"unknown parameter {shortened(name)} of analyzers{did_you_mean(name, _NAMES)}"
                 )
+        analyzer = given.get("base_tokenizer")
         defaults = cls()
-        if given.get("base_tokenizer") == "ngram":
+        if analyzer in ("ngram", CODE):
             defaults = replace(defaults, stem=False, remove_stop_words=False)
+        if analyzer == CODE:
+            defaults = replace(defaults, split_on_numerics=True, preserve_original=True)
+        elif given.get("split_identifiers") or given.get("index_operators"):
+            raise InvalidInputError(
+                f"split_identifiers and index_operators are of base_tokenizer={CODE!r}"
+            )
         return replace(defaults, **given).checked()
 
     @classmethod

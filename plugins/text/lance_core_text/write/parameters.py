@@ -9,7 +9,7 @@ from typing import Any
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.hookspecs.indices import InvertedIndexDetails
 from lance_core_text.analyzers.lookup import analyzer_named
-from lance_core_text.analyzers.parameters import TextParameters
+from lance_core_text.analyzers.parameters import CODE, TextParameters
 from lance_core_text.write.encode_blocks import BLOCK_SIZE
 
 DEFAULT_MEMORY = 512
@@ -35,7 +35,7 @@ class BuildParameters:
         Raises `InvalidInputError`, ``TypeError``, `PluginNotFoundError` for an analyzer, and
         `UnsupportedFeatureError` for other formats than 2.
         """
-        texts = TextParameters.of({k: v for k, v in given.items() if k not in _OWN})
+        texts = TextParameters.of(_with_analyzer(given))
         analyzer_named(texts.base_tokenizer)
         if texts.block_size != BLOCK_SIZE or given.get("format_version", 2) not in (2, "2", None):
             raise UnsupportedFeatureError(
@@ -70,7 +70,27 @@ class BuildParameters:
             block_size=BLOCK_SIZE,
             posting_format_version=2,
         )
+        if texts.base_tokenizer == CODE:
+            found.code_config.CopyFrom(
+                InvertedIndexDetails.CodeTokenizerConfig(
+                    split_identifiers=texts.split_identifiers,
+                    split_on_numerics=texts.split_on_numerics,
+                    preserve_original=texts.preserve_original,
+                    index_operators=texts.index_operators,
+                )
+            )
         if texts.max_token_length is not None:
             found.max_token_length = texts.max_token_length
         data: bytes = found.SerializeToString()
         return data
+
+
+def _with_analyzer(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The parameters of texts; pylance also has ``analyzer="code"`` for its base tokenizer."""
+    texts = {name: value for name, value in given.items() if name not in _OWN}
+    analyzer = texts.pop("analyzer", "text")
+    if analyzer not in ("text", CODE):
+        raise InvalidInputError(f"analyzer {analyzer!r} is neither 'text' nor 'code'")
+    if analyzer == CODE and texts.setdefault("base_tokenizer", CODE) != CODE:
+        raise InvalidInputError(f"analyzer 'code' with base_tokenizer {texts['base_tokenizer']!r}")
+    return texts
