@@ -38,6 +38,10 @@ KINDS: Mapping[str, tuple[str, Mapping[str, str]]] = {
         "A search of lance-core for the closest numbers, with an index",
         {"search.py.in": "@module@/search.py", "test_search.py.in": "tests/test_search.py"},
     ),
+    "analyzer": (
+        "An analyzer of lance-core for Chinese, Japanese and Korean texts",
+        {"analyzer.py.in": "@module@/analyzer.py", "test_analyzer.py.in": "tests/test_analyzer.py"},
+    ),
     "function": (
         "An SQL function of lance-core that counts words",
         {"function.py.in": "@module@/function.py", "test_function.py.in": "tests/test_function.py"},

@@ -34,6 +34,7 @@ NAMES = {
     "encoding": "rising",
     "index": "hashed",
     "search": "near-number",
+    "analyzer": "cjk-pairs",
     "function": "word-count",
 }
 IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -61,7 +62,7 @@ def module_of(kind: str) -> types.ModuleType:
 STORE, HANDLER = written("store"), written("handler")
 ROWS, ENCODING = written("manifest-store"), written("encoding")
 INDEX, FUNCTION = written("index"), written("function")
-SEARCH = written("search")
+SEARCH, ANALYZER = written("search"), written("analyzer")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -117,10 +118,15 @@ class TestSearch(SEARCH.TestNearNumber):  # type: ignore[misc, name-defined]
     """The search of a new package, and its index."""
 
 
+class TestAnalyzer(ANALYZER.TestCjkPairs):  # type: ignore[misc, name-defined]
+    """The analyzer of a new package."""
+
+
 class TestFunction(FUNCTION.TestWordCount):  # type: ignore[misc, name-defined]
     """The SQL function of a new package."""
 
 
+test_searches_find_words = ANALYZER.test_searches_find_words_in_texts
 test_filters_call_the_function = FUNCTION.test_filters_call_it
 test_filters_use_the_index = INDEX.test_filters_use_it
 test_scans_use_the_search = SEARCH.test_scans_use_it

@@ -1,5 +1,6 @@
 """The contracts of this project as test classes for plugin authors. Needs pytest and hypothesis."""
 
+from lance_core_testing.analyzer import AnalyzerTests
 from lance_core_testing.assertions import check_bytes, must_raise
 from lance_core_testing.commit_handlers.suite import CommitHandlerTests
 from lance_core_testing.encodings.suite import EncodingTests
@@ -14,6 +15,7 @@ from lance_core_testing.ranked_indices.suite import RankedIndexTests
 from lance_core_testing.sql_function import SqlFunctionTests
 
 __all__ = [
+    "AnalyzerTests",
     "CommitHandlerTests",
     "EncodingTests",
     "ExternalManifestStoreTests",
