@@ -1,5 +1,6 @@
-"""Full-text search in Lance tables; `lance_core_text.analyze` shows how texts become terms."""
+"""Full-text search in Lance tables: `analyze` shows how texts become terms, `highlight` hits."""
 
 from lance_core_text.analyzers.analyze import Token, analyze
+from lance_core_text.highlight import Snippet, highlight
 
-__all__ = ["Token", "analyze"]
+__all__ = ["Snippet", "Token", "analyze", "highlight"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import pyarrow as pa
 
 from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
 from lance_core.hookspecs.options import did_you_mean
@@ -34,6 +36,10 @@ MAX_DEPTH = 32
 """The depth of queries in queries."""
 
 
+TypeOf = Callable[[str], pa.DataType]
+"""The type of a column."""
+
+
 class TextSearch(RankedSearch):
     """Makes a query of a text, of a `FullTextQuery`, or of a dictionary with one and columns."""
 
@@ -61,6 +67,11 @@ class TextSearch(RankedSearch):
         raise InvalidTypeError(f"full_text_query must be a text or a query, got {value!r}{hint}")
 
 
+def query_parts(query: FullTextQuery) -> RankedQuery:
+    """The query of a user, whatever columns it names. Raises `InvalidInputError`."""
+    return _of_query(query, lambda _: pa.string(), 0)
+
+
 def _of_text(text: str, columns: Sequence[str] | None, type_of: SearchedColumns) -> RankedQuery:
     names = list(columns) if columns else list(type_of.indexed(DETAILS_URL))
     if not names:
@@ -76,7 +87,7 @@ def _of_text(text: str, columns: Sequence[str] | None, type_of: SearchedColumns)
     return parts[0] if len(parts) == 1 else BestTextQuery(parts)
 
 
-def _of_query(query: FullTextQuery, type_of: SearchedColumns, depth: int) -> RankedQuery:
+def _of_query(query: FullTextQuery, type_of: TypeOf, depth: int) -> RankedQuery:
     if depth > MAX_DEPTH:
         raise InvalidInputError(f"queries are nested deeper than {MAX_DEPTH}")
     if isinstance(query, MatchQuery):
@@ -111,7 +122,7 @@ def _of_query(query: FullTextQuery, type_of: SearchedColumns, depth: int) -> Ran
     raise UnsupportedFeatureError(f"text queries of type {type(query).__name__}")
 
 
-def _of_boolean(query: BooleanQuery, type_of: SearchedColumns, depth: int) -> RankedQuery:
+def _of_boolean(query: BooleanQuery, type_of: TypeOf, depth: int) -> RankedQuery:
     by_occur: dict[Occur, list[RankedQuery]] = {occur: [] for occur in Occur}
     for occur, one in query.queries:
         by_occur[occur].append(_of_query(one, type_of, depth + 1))
@@ -134,7 +145,7 @@ def _fuzziness(query: MatchQuery) -> Fuzziness | None:
     return Fuzziness(query.fuzziness, query.max_expansions, query.prefix_length)
 
 
-def _leaf(match: TextMatch, type_of: SearchedColumns) -> TextQuery:
+def _leaf(match: TextMatch, type_of: TypeOf) -> TextQuery:
     kind = type_of(match.column)
     if not is_text(kind):
         raise InvalidInputError(

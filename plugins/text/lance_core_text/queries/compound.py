@@ -36,6 +36,11 @@ class CompoundQuery(RankedQuery):
         NaN for a row that does not match.
         """
 
+    @property
+    def scored_parts(self) -> Sequence[RankedQuery]:
+        """The parts that rows are returned for."""
+        return self.parts
+
     def combined(self, hits: Sequence[Hits]) -> Hits:
         every = np.sort(np.concatenate([one.rows for one in hits]))
         rows = every[np.append(True, every[1:] != every[:-1])[: len(every)]]
@@ -80,6 +85,10 @@ class BooleanTextQuery(CompoundQuery):
     def with_k(self, k: int) -> RankedQuery:
         return BooleanTextQuery(self.parts, self._counts, k)
 
+    @property
+    def scored_parts(self) -> Sequence[RankedQuery]:
+        return self.parts[: self._counts[0] + self._counts[1]]
+
     def total(self, found: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
         num_must, num_should, _ = self._counts
         scored = found[: num_must + num_should]
@@ -106,6 +115,10 @@ class BoostTextQuery(CompoundQuery):
 
     def with_k(self, k: int) -> RankedQuery:
         return BoostTextQuery(self.parts, self._factor, k)
+
+    @property
+    def scored_parts(self) -> Sequence[RankedQuery]:
+        return self.parts[:1]
 
     def total(self, found: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
         positive, negative = found
