@@ -17,7 +17,7 @@ from lance_core.concurrency.fork_safe import cached_property
 from lance_core.dataset.read import scan
 from lance_core.dataset.read.columns.projection import ROW_ADDRESS, select
 from lance_core.dataset.read.columns.widths import probable_bytes
-from lance_core.dataset.read.ranking.rank_indices import live_rows, rank_index
+from lance_core.dataset.read.ranking.rank_indices import count_rows, live_rows, rank_index
 from lance_core.dataset.read.ranking.rank_values import rank_again, rank_rows, rank_spans
 from lance_core.dataset.read.ranking.row_flags import RowFlags
 from lance_core.dataset.read.ranking.scored_rows import stored_columns
@@ -114,7 +114,7 @@ class IndexSearch:
             if hits is not None:
                 return hits
         rows = self._matching()
-        count = _count(rows)
+        count = count_rows(snapshot, rows)
         self._note(f"{count} rows satisfy the filter" if plan.is_selective else "")
         is_few = not self._query.is_final and count <= max(self._few_rows, self._query.k)
         if isinstance(rows, RowFlags) and is_few:
@@ -200,11 +200,3 @@ class IndexSearch:
         metrics = self._covered.metrics
         if metrics is not None and text:
             metrics.ranking.append(text)
-
-
-def _count(rows: AllowedSet) -> int:
-    """The number of addresses in ``rows``; many if it has whole fragments."""
-    if isinstance(rows, RowFlags):
-        return rows.count
-    many = tuning().ranking.few_rows + 1
-    return sum(many if bitmap is None else len(bitmap) for bitmap in rows.bitmaps.values())

@@ -135,7 +135,7 @@ def _allowed(
     if rows is not None:
         allowed = rows.within(segment.fragments.__contains__)
         total = sum(snapshot.physical_rows(snapshot.fragment(id_)) for id_ in segment.fragments)
-        share = _count(snapshot, allowed) / max(1, total)
+        share = count_rows(snapshot, allowed) / max(1, total)
 
     def mask(numbers: RowNumbers) -> npt.NDArray[np.bool_]:
         addresses, exist = addressing.addresses(numbers)
@@ -144,7 +144,7 @@ def _allowed(
     return AllowedRows(mask, share)
 
 
-def _count(snapshot: Snapshot, rows: RowSet | RowFlags) -> int:
+def count_rows(snapshot: Snapshot, rows: RowSet | RowFlags) -> int:
     """The number of rows in ``rows``, among them those of whole fragments."""
     if not isinstance(rows, RowSet):
         return rows.count

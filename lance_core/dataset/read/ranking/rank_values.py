@@ -15,7 +15,7 @@ from lance_core.dataset.read.columns.widths import probable_bytes
 from lance_core.dataset.read.given_rows.take import take_addresses
 from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.encodings.arrow.numpy_values import from_numpy
-from lance_core.index.ranking import Hits, best_of, merged
+from lance_core.index.ranking import Hits, best_of
 
 if TYPE_CHECKING:
     from lance_core.dataset.read.plan import ScanPlan
@@ -43,11 +43,10 @@ def rank_rows(
     snapshot: Snapshot, plan: ScanPlan, query: RankedQuery, addresses: np.ndarray, count: int
 ) -> list[Hits]:
     """The best ``count`` of the rows at ``addresses`` for each query, with exact scores."""
-    best: list[list[Hits]] = [[] for _ in range(query.num_queries)]
+    ranking = query.ranking(count)
     for start, values in _values_of(snapshot, plan, query.column, addresses):
-        for mine, hits in zip(best, query.best(values, count), strict=True):
-            mine.append(Hits(addresses[start + hits.rows], hits.scores))
-    return [merged(mine, count, ascending=query.ascending) for mine in best]
+        ranking.add(values, addresses[start : start + len(values)])
+    return ranking.hits()
 
 
 def rank_again(
