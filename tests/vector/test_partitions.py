@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from lance_core.errors import UnsupportedFeatureError
 from lance_core.index.ranking import best_of, lowest
+from lance_core_vector.distances import STORED_METRICS
+from lance_core_vector.flat_search import rounding_errors, terms
+from lance_core_vector.graphs.comparison import _SPACES
 from lance_core_vector.options import NearestOptions
 from lance_core_vector.partitions.probing import num_probes
 
@@ -56,3 +60,15 @@ def test_the_lowest_keys_are_those_of_a_sort() -> None:
         near = lowest(keys, count, 2.0)
         limit = keys[order[-1]] + 2 if len(order) == count else np.inf
         assert near.tolist() == np.flatnonzero(keys <= limit).tolist()
+
+
+def test_a_metric_without_a_rule_or_scores_is_refused() -> None:
+    distances, squares = np.full(100, 2.0), np.ones(3, np.float32)
+    assert num_probes(distances, "hamming", 10, options()) == (24, 100)
+    with pytest.raises(KeyError, match="l1"):
+        num_probes(distances, "l1", 10, options())
+    with pytest.raises(UnsupportedFeatureError, match="metric l1"):
+        terms("l1", squares)
+    with pytest.raises(UnsupportedFeatureError, match="metric hamming"):
+        rounding_errors("hamming", 1.0, squares, 8)
+    assert set(_SPACES) == set(STORED_METRICS)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from lance_core.errors import UnsupportedFeatureError
 from lance_core_vector.loops.batch_scan import BestOfQueries, Terms
 from lance_core_vector.loops.float_scan import SPARE_ROWS, Score, best_by_floats, is_conclusive
 from lance_core_vector.loops.library import is_compiled
@@ -106,24 +107,34 @@ def terms(name: str, squares: npt.NDArray[np.float32]) -> Terms:
     """The terms of the scores of a metric.
 
     ``squares``: of the lengths of vectors. The score of l2 lacks the square of the query; queries
-    have the length one for cosine.
+    have the length one for cosine. Raises UnsupportedFeatureError for other metrics.
     """
-    if name == "l2":
-        return Terms(squares, np.full(len(squares), -2, np.float32))
-    if name == "dot":
-        return Terms(np.zeros(len(squares), np.float32), np.full(len(squares), -1, np.float32))
-    with np.errstate(divide="ignore"):
-        factors = np.where(squares > 0, -1 / np.sqrt(squares), np.float32(np.nan))
-    return Terms(np.zeros(len(squares), np.float32), factors)
+    zeros = np.zeros(len(squares), np.float32)
+    match name:
+        case "l2":
+            return Terms(squares, np.full(len(squares), -2, np.float32))
+        case "dot":
+            return Terms(zeros, np.full(len(squares), -1, np.float32))
+        case "cosine":
+            with np.errstate(divide="ignore"):
+                factors = np.where(squares > 0, -1 / np.sqrt(squares), np.float32(np.nan))
+            return Terms(zeros, factors)
+    raise UnsupportedFeatureError(f"scores of the metric {name}")
 
 
 def rounding_errors(
     name: str, longest: float, lengths: npt.NDArray[Any], width: int
 ) -> npt.NDArray[np.float64]:
-    """By how much scores may be wrong, for queries with ``lengths``."""
+    """By how much scores may be wrong, for queries with ``lengths``.
+
+    Raises UnsupportedFeatureError for metrics without `terms`.
+    """
     rounding = (width + 8) * float(np.finfo(np.float32).eps)
-    if name == "l2":
-        return rounding * (longest + lengths.astype(np.float64)) ** 2
-    if name == "dot":
-        return rounding * longest * lengths.astype(np.float64)
-    return np.full(len(lengths), 4 * rounding)
+    match name:
+        case "l2":
+            return rounding * (longest + lengths.astype(np.float64)) ** 2
+        case "dot":
+            return rounding * longest * lengths.astype(np.float64)
+        case "cosine":
+            return np.full(len(lengths), 4 * rounding)
+    raise UnsupportedFeatureError(f"scores of the metric {name}")

@@ -10,12 +10,21 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.errors import UnsupportedFeatureError
 from lance_core_vector.distances import Metric
 from lance_core_vector.loops.graph import GraphVectors, Space
 from lance_core_vector.quantizers.base import Quantizer, matrix
 from lance_core_vector.quantizers.flat import FlatQuantizer
 from lance_core_vector.quantizers.product import ProductQuantizer
 from lance_core_vector.quantizers.scalar import ScalarQuantizer
+
+_SPACES = {
+    "l2": Space.L2_FLOATS,
+    "cosine": Space.DOT_FLOATS,  # the vectors have the length one
+    "dot": Space.DOT_FLOATS,
+    "hamming": Space.HAMMING,
+}
+"""How vectors that are stored as they are, are compared for each metric."""
 
 
 class Comparison(ABC):
@@ -34,12 +43,14 @@ class Comparison(ABC):
         """The comparison of codes of ``quantizer``; None for those that loops do not compare."""
         if isinstance(quantizer, FlatQuantizer):
             (kind,) = quantizer.columns.values()
-            if metric.of_bits:
-                return _Same(Space.HAMMING)
-            space = Space.L2_FLOATS if metric.name == "l2" else Space.DOT_FLOATS
-            return None if pa.types.is_float64(kind.value_type) else _Same(space)
+            return None if pa.types.is_float64(kind.value_type) else _Same(_SPACES[metric.name])
         if isinstance(quantizer, ScalarQuantizer):
-            return _Same(Space.DOT_BYTES) if metric.name == "dot" else _ScalarL2(quantizer)
+            match metric.name:
+                case "dot":
+                    return _Same(Space.DOT_BYTES)
+                case "l2" | "cosine":
+                    return _ScalarL2(quantizer)
+            raise UnsupportedFeatureError(f"graphs of scalar codes for the metric {metric.name}")
         return _Product(quantizer) if isinstance(quantizer, ProductQuantizer) else None
 
 

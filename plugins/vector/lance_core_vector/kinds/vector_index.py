@@ -79,7 +79,8 @@ class VectorIndex(IndexType):
 
     def parameters_of(self, details: bytes) -> Mapping[str, Any]:
         message = parse_details_message(VectorIndexDetails, details)
-        found: dict[str, Any] = {"metric_type": STORED_METRICS[message.metric_type % 4].upper()}
+        metric = STORED_METRICS[message.metric_type % len(STORED_METRICS)]
+        found: dict[str, Any] = {"metric_type": metric.upper()}
         if message.HasField("hnsw_index_config"):
             graph = message.hnsw_index_config
             found["hnsw"] = {

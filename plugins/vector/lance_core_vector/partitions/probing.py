@@ -33,8 +33,8 @@ _RULES: dict[str, tuple[tuple[float, ...], tuple[int, ...], tuple[int, ...]]] = 
 }
 """By metric: how much farther than the nearest centroid a centroid may be, as a share of its
 distance, and the fewest and most partitions to search; for each of `_BUCKETS`. pylance searches
-the same partitions by default, so that both libraries return the same rows. Hamming distances have
-the values of l2."""
+the same partitions by default, so that both libraries return the same rows."""
+_RULES["hamming"] = _RULES["l2"]
 
 
 def num_probes(
@@ -57,7 +57,7 @@ def num_probes(
 
 
 def _automatic(distances: npt.NDArray[np.floating], metric: str, k: int) -> int:
-    margins, floors, caps = _RULES.get(metric, _RULES["l2"])
+    margins, floors, caps = _RULES[metric]
     bucket = min(int(np.searchsorted(_BUCKETS, k)), len(_BUCKETS) - 1)
     nearest = float(distances[0])
     scale = abs(1 - nearest) if metric == "dot" else nearest
