@@ -11,7 +11,7 @@ from typing import Any
 
 from lance_core.commits.history import Version
 from lance_core.commits.loop import commit_transaction
-from lance_core.commits.options import CommitOptions
+from lance_core.commits.options import DEFAULT_OPTIONS, CommitOptions
 from lance_core.concurrency.pools import IO_THREADS, in_order
 from lance_core.dataset.maintenance.auto_cleanup import auto_cleanup
 from lance_core.dataset.snapshot import open_table
@@ -52,8 +52,12 @@ def options_of(arguments: Mapping[str, Any]) -> tuple[CommitOptions, dict[str, s
             storage_version=None if version is None else FileVersion.from_selector(version).value,
             stable_row_ids=bool(given.pop("enable_stable_row_ids", False)),
         ),
-        max_retries=_retries(given.pop("max_retries", 20)),
-        timeout=_seconds(arguments.get("commit_timeout", timedelta(minutes=30))),
+        max_retries=_retries(given.pop("max_retries", DEFAULT_OPTIONS.max_retries)),
+        timeout=(
+            _seconds(arguments["commit_timeout"])
+            if "commit_timeout" in arguments
+            else DEFAULT_OPTIONS.timeout
+        ),
         detached=bool(given.pop("detached", False)),
         is_committed=_check_function(given.pop("is_committed", None)),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import threading
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -15,8 +16,10 @@ import pytest
 import lance_core as lance
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.handlers.rename import RenameCommitHandler
+from lance_core.commits.options import CommitOptions
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write import discard_on_failure as discarding
+from lance_core.dataset.write.commit import options_of
 from lance_core.errors import (
     AlreadyCommittedError,
     CommitConflictError,
@@ -536,3 +539,10 @@ def test_an_overwrite_without_retries_must_follow_the_version_that_it_read(
         lance.LanceDataset.commit(uri, operation, read_version=1, max_retries=0)
     assert lance.dataset(uri).version == 2
     assert lance.LanceDataset.commit(uri, operation, read_version=2, max_retries=0).version == 3
+
+
+def test_arguments_that_are_not_given_have_the_defaults_of_commits() -> None:
+    options, properties = options_of({})
+    assert (options, properties) == (CommitOptions(), {})
+    unlimited, _ = options_of({"commit_timeout": None, "max_retries": None})
+    assert unlimited == dataclasses.replace(options, timeout=math.inf)
