@@ -20,6 +20,9 @@ MAX_TESTS = 3
 MAX_STEPS = 8
 """The most imports between a test and a module of its line."""
 
+MAX_STEPS_BY_NAME = 2
+"""The same for a test with the name of the module, where other tests import the module itself."""
+
 HEAD = """# The tests of each module
 
 The tests of `lance_core/FOLDER/MODULE.py` are in `tests/unit/FOLDER/test_MODULE.py`. Those of the
@@ -89,7 +92,10 @@ def tests() -> Iterator[str]:
 
 
 def nearest_tests(module: str) -> list[str]:
-    """The tests that import a module, or are closest to that; first those of its folder."""
+    """The tests that import a module, or if none does, are closest to that.
+
+    Those with its words in their names are first, then those of its folder.
+    """
     parts, words = Path(module).parent.parts, set(Path(module).stem.split("_"))
 
     def rank(test: str) -> tuple[int, int, int, int, str]:
@@ -98,7 +104,7 @@ def nearest_tests(module: str) -> list[str]:
         shared = min(same, len(parts), len(folder))
         alike = len(words & set(Path(test).stem.split("_")))
         steps = steps_from(test).get(module, MAX_STEPS)
-        return (int(steps > 0 and alike < len(words)), -alike // len(words), -shared, steps, test)
+        return (int(not is_near(test, module)), -(alike // len(words)), -shared, steps, test)
 
     ranked = sorted((test for test in tests() if uses(test, module)), key=rank)
     return [t for t in ranked[:MAX_TESTS] if rank(t)[:3] == rank(ranked[0])[:3]]
@@ -112,10 +118,25 @@ def uses(test: str, module: str) -> bool:
     return module in steps_from(test) or Path(test).is_relative_to(Path(module).parent)
 
 
+def is_near(test: str, module: str) -> bool:
+    """Whether a test imports a module, or has its name and imports what uses it."""
+    steps = steps_from(test).get(module, MAX_STEPS + 1)
+    has_name = Path(test).name == own_test(module).name
+    return steps <= (MAX_STEPS_BY_NAME if has_name else 0)
+
+
+@cache
+def is_imported(module: str) -> bool:
+    """Whether a test imports the module itself."""
+    return any(steps_from(test).get(module) == 0 for test in tests())
+
+
 def is_right(module: str, named: list[str]) -> bool:
-    """Whether the tests of a line exist, and use the module."""
+    """Whether the tests of a line exist, and use the module; one is near if a test imports it."""
     existing = [test for test in named if (TESTS / "unit" / test).resolve().exists()]
-    return bool(named) and existing == named and all(uses(test, module) for test in named)
+    if not named or existing != named or not all(uses(test, module) for test in named):
+        return False
+    return not is_imported(module) or any(is_near(test, module) for test in named)
 
 
 def main() -> None:
