@@ -14,7 +14,7 @@ ROWS = {
     for line in (ROOT / "docs/where-to-change.md").read_text("utf-8").splitlines()
     for subject, places in re.findall(r"^\| (.+?) \| (.*`.*) \|$", line)
 }
-ENDINGS = (".py", ".pyi", ".c", ".md", ".txt", ".proto", "/")
+ENDINGS = (".py", ".pyi", ".c", ".md", ".txt", ".proto", ".toml", ".ini", "/")
 NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 
