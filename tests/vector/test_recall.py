@@ -98,3 +98,24 @@ def test_the_effort_of_a_recall_excludes_other_efforts(
     assert "nprobes=" in plan
     few = tables["flat"].to_table(["id"], "id < 30", nearest=nearest | {"k": 100})
     assert few.num_rows == 29
+
+
+@each_case("number, factor", [(10**9, None), (2**62, None), (3, 10**12)])
+def test_more_rows_than_there_are_are_all_of_them(
+    tables: dict[str, lance.LanceDataset],
+    matrix: npt.NDArray[np.float32],
+    number: int,
+    factor: int | None,
+) -> None:
+    for dataset in tables.values():
+        for queries in (matrix[0], matrix[:3]):
+            for condition in (None, "id % 3 < 2"):
+                nearest = {"column": "v", "q": queries, "k": number, "nprobes": 8}
+                table = dataset.to_table(
+                    ["id"],
+                    filter=condition,
+                    prefilter=True,
+                    nearest=nearest | {"refine_factor": factor},
+                )
+                rows = dataset.count_rows(condition)
+                assert table.num_rows == min(number, rows) * queries.size // WIDTH

@@ -268,17 +268,19 @@ def best_in(
     allowed: AllowedRows | None,
 ) -> Hits:
     """The best ``count`` allowed rows of ``partitions``."""
-    if not partitions:
+    num_rows = sum(len(one.rows) for one in partitions)
+    if not num_rows:
         return _NO_HITS
+    count = min(count, num_rows)  # scans make room for as many rows
     if query.has_range and not query.refines:
         return _best_in_range(partitions, scorer, query, count, allowed)
     if allowed is None:
         return scorer.top(partitions, count, None)
     if allowed.share >= FEW_ALLOWED:
-        wanted = int(1.25 * count / allowed.share) + _SPARE_ROWS
+        wanted = min(num_rows, int(1.25 * count / allowed.share) + _SPARE_ROWS)
         found = scorer.top(partitions, wanted, None)
         mask = allowed.mask(found.rows)
-        if len(found.rows) < wanted or int(np.count_nonzero(mask)) >= count:
+        if wanted == num_rows or len(found.rows) < wanted or np.count_nonzero(mask) >= count:
             return Hits(found.rows[mask][:count], found.scores[mask][:count])
     mask = allowed.mask(np.concatenate([one.rows for one in partitions]))
     ends = np.cumsum([len(one.rows) for one in partitions])

@@ -45,6 +45,7 @@ def best_of_queries(
     room = count + SPARE_ROWS
     if allowed is not None and not masks_first:
         room += int(0.25 * count / allowed.share) + SPARE_ROWS
+    room = min(room, sum(len(one.rows) for one in partitions) + 1)  # never full with all rows
     best = BestOfQueries(len(vectors), room)
     position = 0
     for partition, queries in searched:
