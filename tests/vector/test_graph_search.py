@@ -54,6 +54,22 @@ def test_graphs_lead_to_the_nearest_rows(
     assert dataset.to_table(["id"], nearest=nearest | {"ef": 20}).num_rows == 20
 
 
+@pytest.mark.usefixtures("follow_graphs")
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [("IVF_HNSW_SQ", {}), ("IVF_HNSW_PQ", {"num_sub_vectors": 7, "skip_transpose": True})],
+)
+def test_codes_of_partitions_begin_anywhere(
+    tmp_path: Path, kind: str, more: dict[str, Any]
+) -> None:
+    matrix = np.random.default_rng(1).random((1_000, 7), np.float32)
+    dataset = table_of(tmp_path, matrix)
+    dataset.create_index("v", kind, metric="l2", num_partitions=3, **SMALL, **more)
+    for row in (1, 500, 900):
+        nearest = {"column": "v", "q": matrix[row], "k": 5, "nprobes": 3, "refine_factor": 4}
+        assert dataset.to_table(["id"], nearest=nearest)["id"][0].as_py() == row
+
+
 def test_an_ef_below_the_rows_that_are_ranked_is_refused(tmp_path: Path) -> None:
     matrix = clustered(500)
     dataset = table_of(tmp_path, matrix)

@@ -21,14 +21,28 @@ enum { L2_BYTES, HAMMING, L2_FLOATS, DOT_FLOATS, DOT_BYTES, TABLES, NUM_SPACES }
 #define MAX_M 512
 #define MAX_LEVELS 64
 #define TABLE_SIZE 256
+#define MAX_SUMMED 32768 /* squares of bytes whose sum an int32 holds */
 
 typedef struct {
     const uint8_t *codes;
     int64_t count, width; /* numbers of a vector, or bytes of codes that have a table each */
 } vectors_t;
 
+INLINE int has_float_rows(int space) {
+    return space == L2_FLOATS || space == DOT_FLOATS;
+}
+
+INLINE int has_float_queries(int space) {
+    return space != L2_BYTES && space != HAMMING;
+}
+
 INLINE int64_t bytes_per_row(int space, int64_t width) {
-    return space == L2_FLOATS || space == DOT_FLOATS ? 4 * width : width;
+    return has_float_rows(space) ? 4 * width : width;
+}
+
+/* Rows of bytes are slices of files and may begin anywhere. */
+INLINE int is_aligned(const void *numbers, int are_floats) {
+    return !are_floats || (uintptr_t)numbers % 4 == 0;
 }
 
 INLINE float float_sum(const floats_t *sums) {
@@ -40,12 +54,17 @@ INLINE float float_sum(const floats_t *sums) {
 /* Distances are compared only with each other: dot products have no `1 -`. */
 INLINE float distance(int space, const uint8_t *query, const uint8_t *row, int64_t width) {
     if (space == L2_BYTES) {
-        int32_t sum = 0;
-        for (int64_t i = 0; i < width; i++) {
-            const int16_t difference = (int16_t)(query[i] - row[i]);
-            sum += difference * difference;
+        int64_t total = 0;
+        for (int64_t start = 0; start < width; start += MAX_SUMMED) {
+            const int64_t stop = start + MAX_SUMMED < width ? start + MAX_SUMMED : width;
+            int32_t sum = 0;
+            for (int64_t i = start; i < stop; i++) {
+                const int16_t difference = (int16_t)(query[i] - row[i]);
+                sum += difference * difference;
+            }
+            total += sum;
         }
-        return (float)sum;
+        return (float)total;
     }
     if (space == HAMMING) {
         int64_t sum = 0, i = 0;
@@ -392,8 +411,14 @@ typedef struct {
     const int32_t *starts;   /* of each list among the neighbours, and the end */
     const uint32_t *neighbours;
     const int64_t *levels;   /* the first list of each level, and the end */
-    int64_t num_levels, entry;
+    int64_t num_levels, entry, num_neighbours;
 } stored_t;
+
+/* Whether the neighbours of a list are among those of the graph. */
+INLINE int has_list(const stored_t *g, int64_t list) {
+    return 0 <= g->starts[list] && g->starts[list] <= g->starts[list + 1] &&
+           g->starts[list + 1] <= g->num_neighbours;
+}
 
 INLINE int64_t list_of(const stored_t *g, uint32_t node, int64_t level) {
     if (!level)
@@ -409,6 +434,8 @@ INLINE int64_t list_of(const stored_t *g, uint32_t node, int64_t level) {
     return low < g->levels[level + 1] && g->nodes[low] == node ? low : -1;
 }
 
+/* The number of nodes that were found, or -1 if the lists of the graph are no lists of its nodes:
+ * they are checked where they are followed, which takes less than to check all of them before. */
 INLINE int64_t search(const stored_t *g, int space, const uint8_t *query, beam_t *beam, uint64_t *visited) {
     candidate_t best =
         candidate_of(distance(space, query, row_of(&g->v, space, (uint32_t)g->entry), g->v.width), (uint32_t)g->entry, 0);
@@ -416,8 +443,12 @@ INLINE int64_t search(const stored_t *g, int space, const uint8_t *query, beam_t
         for (int is_nearer = 1; is_nearer;) {
             const int64_t list = list_of(g, node_of(best, 0), level);
             is_nearer = 0;
+            if (list >= 0 && !has_list(g, list))
+                return -1;
             for (int64_t i = list < 0 ? 0 : g->starts[list]; list >= 0 && i < g->starts[list + 1]; i++) {
                 const uint32_t other = g->neighbours[i];
+                if (other >= g->v.count)
+                    return -1;
                 const candidate_t found =
                     candidate_of(distance(space, query, row_of(&g->v, space, other), g->v.width), other, 0);
                 if (found < best) {
@@ -435,11 +466,15 @@ INLINE int64_t search(const stored_t *g, int space, const uint8_t *query, beam_t
         }
         const uint32_t node = node_of(beam->near[next], 0);
         beam->near[next] |= 1;
+        if (!has_list(g, node))
+            return -1;
         const int64_t start = g->starts[node], stop = g->starts[node + 1];
         for (int64_t i = start; i < stop; i++)
             __builtin_prefetch(row_of(&g->v, space, g->neighbours[i]));
         for (int64_t i = start; i < stop; i++) {
             const uint32_t other = g->neighbours[i];
+            if (other >= g->v.count)
+                return -1;
             const uint64_t bit = (uint64_t)1 << other % 64;
             if (visited[other / 64] & bit)
                 continue;
@@ -544,6 +579,8 @@ static const char *find(int space, const stored_t *g, const uint8_t *query, int6
         else
 #endif
             *count = search_in(space, g, query, &beam, visited);
+        if (*count < 0)
+            error = MISMATCH;
         for (int64_t i = 0; i < *count; i++)
             nodes[i] = node_of(beam.near[i], 0);
     }
@@ -593,7 +630,7 @@ static PyObject *py_hnsw_change(PyObject *self, PyObject *args) {
         !holds(&b[LINKS], count * 2 * m, 4) || !holds(&b[COUNTS], count, 2) || !holds(&b[UPPER], lists * m, 4) ||
         !holds(&b[UPPER_COUNTS], lists, 2) || !holds(&b[ORDER], num_order, 4) ||
         (b[REMOVED].len && !holds(&b[REMOVED], count, 1)) || !holds(&b[FAR], count * 2 * m, 4) ||
-        !holds(&b[UPPER_FAR], lists * m, 4) || (uintptr_t)b[CODES].buf % 4)
+        !holds(&b[UPPER_FAR], lists * m, 4) || !is_aligned(b[CODES].buf, has_float_rows(space)))
         return done(b, NUM, MISMATCH, 0);
     graph_t g = {.v = {b[CODES].buf, count, width},
                  .m = m,
@@ -634,20 +671,23 @@ static PyObject *py_hnsw_search(PyObject *self, PyObject *args) {
     const int64_t lists = b[NODES].len / 4, levels = b[LEVELS].len / 8 - 1, ef = b[FOUND].len / 4;
     if (space < 0 || space >= NUM_SPACES || width < 1 || width > (1 << 24) || count < 1 || count >= MAX_NODES)
         return done(b, NUM, MISMATCH, 0);
-    const int64_t of_query = space == TABLES                           ? 4 * width * TABLE_SIZE
-                             : space == L2_BYTES || space == HAMMING ? width
-                                                                       : 4 * width;
+    const int64_t of_query = space == TABLES ? 4 * width * TABLE_SIZE : has_float_queries(space) ? 4 * width : width;
     if (!holds(&b[CODES], count * bytes_per_row(space, width), 1) || !holds(&b[QUERY], of_query, 1) ||
         !holds(&b[NODES], lists, 4) || !holds(&b[STARTS], lists + 1, 4) || levels < 1 ||
         !holds(&b[LEVELS], levels + 1, 8) || !holds(&b[NEIGHBOURS], b[NEIGHBOURS].len / 4, 4) || ef < 1 ||
-        !holds(&b[FOUND], ef, 4) || entry < 0 || entry >= count || (uintptr_t)b[CODES].buf % 4 ||
-        (uintptr_t)b[QUERY].buf % 4)
+        !holds(&b[FOUND], ef, 4) || entry < 0 || entry >= count ||
+        !is_aligned(b[CODES].buf, has_float_rows(space)) || !is_aligned(b[QUERY].buf, has_float_queries(space)))
         return done(b, NUM, MISMATCH, 0);
-    const stored_t g = {{b[CODES].buf, count, width}, b[NODES].buf, b[STARTS].buf, b[NEIGHBOURS].buf,
-                        b[LEVELS].buf,                levels,       entry};
-    const int64_t neighbours = b[NEIGHBOURS].len / 4;
+    const stored_t g = {.v = {b[CODES].buf, count, width},
+                        .nodes = b[NODES].buf,
+                        .starts = b[STARTS].buf,
+                        .neighbours = b[NEIGHBOURS].buf,
+                        .levels = b[LEVELS].buf,
+                        .num_levels = levels,
+                        .entry = entry,
+                        .num_neighbours = b[NEIGHBOURS].len / 4};
     int is_right = g.levels[0] == 0 && g.levels[1] == count && g.levels[levels] == lists && g.starts[0] >= 0 &&
-                   g.starts[lists] <= neighbours;
+                   g.starts[lists] <= g.num_neighbours;
     for (int64_t level = 0; level < levels; level++)
         is_right &= g.levels[level] <= g.levels[level + 1];
     if (!is_right)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
+from lance_core.errors import CorruptFileError
 from lance_core_vector.graphs.build_graph import build_graph, changed_graph
 from lance_core_vector.graphs.stored_graph import GraphParameters, StoredGraph
 from lance_core_vector.loops.graph import GraphVectors, Space, search_graph
@@ -110,6 +112,60 @@ def test_a_graph_loses_its_entry_and_all_but_one_node() -> None:
         assert search_graph(left, one.lists, left.rows[0], 5).tolist() == [0]
 
 
+@pytest.mark.parametrize("space", [Space.L2_BYTES, Space.HAMMING])
+def test_codes_of_bytes_begin_anywhere(space: Space) -> None:
+    rows = np.random.default_rng(3).integers(0, 256, (100, 7), np.uint8)
+    graph = build_graph(GraphVectors(space, rows), SMALL, (1,))
+    shifted = np.empty(rows.size + 1, np.uint8)[1:].reshape(rows.shape)
+    shifted[:] = rows
+    moved = GraphVectors(space, shifted)
+    expected = search_graph(GraphVectors(space, rows), graph.lists, rows[5], 20)
+    assert search_graph(moved, graph.lists, shifted[5], 20).tolist() == expected.tolist()
+    again = build_graph(moved, SMALL, (1,))
+    assert again.lists.neighbours.tobytes() == graph.lists.neighbours.tobytes()
+
+
+def test_tables_of_codes_that_begin_anywhere() -> None:
+    codes = np.random.default_rng(3).integers(0, 256, (101, 6), np.uint8)
+    lists = build_graph(GraphVectors(Space.L2_BYTES, codes[1:]), SMALL, (1,)).lists
+    slice_of_file = codes.reshape(-1)[6:].reshape(100, 6)
+    table = np.arange(6 * 256, dtype=np.float32).reshape(6, 256) % 256
+    nodes = search_graph(GraphVectors(Space.TABLES, slice_of_file), lists, table, 100)
+    assert nodes[0] == codes[1:].sum(axis=1, dtype=np.int64).argmin()
+
+
+def test_squares_of_many_bytes_do_not_overflow() -> None:
+    rows = np.zeros((3, 40_000), np.uint8)
+    rows[1], rows[2, :100] = 255, 255
+    vectors = GraphVectors(Space.L2_BYTES, rows)
+    graph = build_graph(vectors, SMALL, (1,))
+    assert graph.distances.max() == 40_000 * 255**2
+    assert search_graph(vectors, graph.lists, rows[0], 3).tolist() == [0, 2, 1]
+
+
+def test_a_graph_with_neighbours_on_levels_where_those_are_not_is_built_again() -> None:
+    vectors = vectors_of(Space.L2_FLOATS, 200)
+    graph = build_graph(vectors, SMALL, (1,))
+    lists = graph.lists
+    neighbours = lists.neighbours.copy()
+    lowest = np.setdiff1d(np.arange(200), lists.nodes[200:])[0]
+    neighbours[lists.starts[200] :] = lowest
+    wrong = dataclasses.replace(graph, lists=lists._replace(neighbours=neighbours))
+    assert graph.has_levels()
+    assert not wrong.has_levels()
+    left = vectors._replace(rows=vectors.rows[1:])
+    changed = changed_graph(wrong, np.arange(200) - 1, left, vectors.rows[:1], (1,))
+    check_sound(changed, left)
+
+
+@pytest.mark.parametrize("offsets", [[], [0, 10**30], [0, -1], [0, True], None])
+def test_offsets_of_levels_are_checked(offsets: object) -> None:
+    batch = build_graph(vectors_of(Space.L2_FLOATS, 30), SMALL, (1,)).batch()
+    stored = {"level_offsets": offsets, "entry_point": 0}
+    with pytest.raises(CorruptFileError, match="no levels"):
+        StoredGraph.of(batch.columns, stored, 30, "index.idx")
+
+
 def test_equal_vectors_and_few_levels() -> None:
     same = GraphVectors(Space.L2_BYTES, np.ones((300, 4), np.uint8))
     graph = build_graph(same, GraphParameters(m=6, ef=20, max_level=1), (0,))
@@ -137,6 +193,10 @@ def test_wrong_graphs_are_an_error() -> None:
         {"levels": lists.levels[:1]},
         {"levels": lists.levels + 1},
         {"neighbours": lists.neighbours[:-1]},
+        {"neighbours": lists.neighbours + np.uint32(30)},
+        {"neighbours": np.full_like(lists.neighbours, 2**32 - 1)},
+        {"starts": np.append(lists.starts[:-1] * -1, lists.starts[-1:])},
+        {"starts": np.append(lists.starts[:-1] + (1 << 30), lists.starts[-1:])},
     ):
         with pytest.raises(ValueError, match="do not belong together"):
             search(**other)

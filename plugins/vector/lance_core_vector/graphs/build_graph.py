@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from lance_core_vector.graphs.stored_graph import MAX_M, GraphParameters, StoredGraph
+from lance_core_vector.graphs.stored_graph import GraphParameters, StoredGraph
 from lance_core_vector.loops.graph import Change, GraphVectors, Lists, change_graph
 
 MAX_REMOVED = 0.4
@@ -39,7 +39,8 @@ def changed_graph(
     """The graph of ``vectors``, of which some are nodes of ``graph``.
 
     ``places``: where the vector of each node of ``graph`` is among ``vectors``; -1 for those that
-    are removed, whose vectors are ``removed``, one a row.
+    are removed, whose vectors are ``removed``, one a row. A graph is built again if it has
+    too many neighbours to be changed, or some on levels where those are not.
     """
     count, is_removed = len(vectors.rows), places < 0
     parameters = graph.parameters
@@ -49,7 +50,7 @@ def changed_graph(
         is_removed.mean() > MAX_REMOVED
         or sizes[:first_upper].max(initial=0) > 2 * parameters.m
         or sizes[first_upper:].max(initial=0) > parameters.m
-        or parameters.m > MAX_M
+        or not graph.has_levels()
     ):
         return build_graph(vectors, parameters, seed)
     # Removed nodes come after all others, so that the lists of those are the result.

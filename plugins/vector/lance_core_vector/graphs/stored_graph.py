@@ -94,7 +94,9 @@ class StoredGraph:
         """
         nodes, lists, distances = arrays
         offsets, entry = stored.get("level_offsets"), stored.get("entry_point")
-        if not isinstance(offsets, list) or not all(type(one) is int for one in offsets):
+        if not isinstance(offsets, list) or not all(
+            type(offset) is int and 0 <= offset <= len(nodes) for offset in offsets or [None]
+        ):
             raise CorruptFileError("a graph has no levels", path, field=HNSW_KEY)
         levels = np.array(offsets[:MAX_LEVELS], np.int64)
         levels = levels[: int(np.argmax(levels)) + 1]  # the highest levels may have no nodes
@@ -144,6 +146,21 @@ class StoredGraph:
         )
         far = np.concatenate(distances) * np.float32(vectors.scale) + np.float32(vectors.base)
         return cls(stored, far, parameters)
+
+    def has_levels(self) -> bool:
+        """True if all neighbours on a level are nodes of that level or of a higher one.
+
+        Searches pass others over; changes need it.
+        """
+        lists = self.lists
+        highest = np.zeros(int(lists.levels[1]), np.int64)
+        levels = list(enumerate(zip(lists.levels, lists.levels[1:], strict=False)))[1:]
+        for level, (first, stop) in levels:
+            highest[lists.nodes[first:stop]] = level
+        return all(
+            (highest[lists.neighbours[lists.starts[first] : lists.starts[stop]]] >= level).all()
+            for level, (first, stop) in levels
+        )
 
     @property
     def nbytes(self) -> int:
