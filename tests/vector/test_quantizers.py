@@ -12,9 +12,10 @@ import pytest
 
 from lance_core.errors import CorruptFileError
 from lance_core_vector.distances import METRICS
+from lance_core_vector.kinds.query_batch import best_of_queries
 from lance_core_vector.loops.integer_products import integer_products
 from lance_core_vector.loops.rabit import hadamard
-from lance_core_vector.partitions.index_files import IvfModel
+from lance_core_vector.partitions.index_files import IvfModel, row_numbers
 from lance_core_vector.partitions.partition_cache import Partition
 from lance_core_vector.quantizers.base import check_columns, matrix, numbers
 from lance_core_vector.quantizers.flat import FlatQuantizer
@@ -279,6 +280,30 @@ def test_columns_of_other_types_and_nulls_are_corrupt() -> None:
         matrix(pa.array([[1, 2, 3, 4], None], kind), "x")
     with pytest.raises(CorruptFileError, match="a factor is null"):
         numbers(pa.array([1.0, None]), "x")
+
+
+def test_columns_of_lists_and_of_row_numbers_are_checked() -> None:
+    kind = pa.list_(pa.uint32())
+    named = pa.list_(pa.field("element", pa.uint32(), nullable=False))
+    check_columns({"near": kind}, pa.schema([pa.field("near", named)]), "x")
+    for other in (pa.list_(pa.int64()), pa.uint32(), pa.large_list(pa.uint32()), pa.string()):
+        with pytest.raises(CorruptFileError, match="has the type"):
+            check_columns({"near": kind}, pa.schema([pa.field("near", other)]), "x")
+    with pytest.raises(CorruptFileError, match="a row number is null"):
+        row_numbers(pa.array([1, None], pa.uint64()), "x")
+    buffer = pa.py_buffer(bytes(3) + np.arange(5, dtype=np.uint64).tobytes()).slice(3)
+    found = row_numbers(pa.Array.from_buffers(pa.uint64(), 5, [None, buffer]), "x")
+    assert found.flags.aligned
+    assert found.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_several_queries_in_float64_search_vectors_in_float32(random: np.random.Generator) -> None:
+    codes = FlatQuantizer(pa.list_(pa.float32(), WIDTH), METRICS["l2"], "x").load(
+        [lists(random.normal(size=(200, WIDTH)).astype(np.float32))]
+    )
+    queries = codes[0][:3].astype(np.float64)
+    found = best_of_queries(METRICS["l2"], queries, [(partition(0, codes), np.arange(3))], 5, None)
+    assert [hits is not None and int(hits.rows[0]) for hits in found] == [0, 1, 2]
 
 
 def test_metadata_of_quantizers_is_checked() -> None:

@@ -13,7 +13,7 @@ from lance_core.hookspecs.concurrency import LruCache
 from lance_core.hookspecs.indices import RowNumbers, count_parts
 from lance_core_vector.graphs.stored_graph import SCHEMA, StoredGraph
 from lance_core_vector.loops.graph import GraphVectors, search_graph
-from lance_core_vector.partitions.index_files import ROW_ID, IndexFiles, IvfModel
+from lance_core_vector.partitions.index_files import ROW_ID, IndexFiles, IvfModel, row_numbers
 from lance_core_vector.partitions.partition_cache import MAX_CACHED_BYTES, Partition
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class GraphCache:
         rows, *codes = self._files.codes.arrays(columns, start, start + count)
         return GraphPartition(
             number,
-            rows.to_numpy(),
+            row_numbers(rows, self._files.codes.path),
             codes,
             self._comparison.vectors(codes),
             stored_graph(self._files, self._model, number),

@@ -25,6 +25,7 @@ from lance_core_vector.partitions.index_files import (
     INDEX_FILE,
     IVF_KEY,
     ROW_ID,
+    row_numbers,
 )
 from lance_core_vector.training.index_writer import PartitionPages, write_graphs
 
@@ -98,7 +99,7 @@ def stored_codes(source: IvfIndex, number: int) -> tuple[npt.NDArray[np.uint64],
     start, count = int(source.model.offsets[number]), int(source.model.lengths[number])
     columns = [ROW_ID, *source.quantizer.columns]
     rows, *codes = source.files.codes.arrays(columns, start, start + count)
-    return rows.to_numpy(), codes
+    return row_numbers(rows, source.files.codes.path), codes
 
 
 def _partitions(

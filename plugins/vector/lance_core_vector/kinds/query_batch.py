@@ -41,6 +41,7 @@ def best_of_queries(
     is_float = all(one.codes[0].dtype == np.float32 for one in partitions)
     if not is_float or len(bounds) < len(partitions) or not np.isfinite(bounds).all():
         return [None] * len(vectors)
+    vectors = vectors.astype(np.float32, copy=False)  # they are float64 where the centroids are
     masks_first = allowed is not None and allowed.share < FEW_ALLOWED
     room = count + SPARE_ROWS
     if allowed is not None and not masks_first:

@@ -22,6 +22,7 @@ from lance_core.hookspecs.indices import (
     parse_details_message,
 )
 from lance_core_vector.distances import METRICS, STORED_METRICS
+from lance_core_vector.graphs.stored_graph import SCHEMA as GRAPH_SCHEMA
 from lance_core_vector.kinds.hnsw_index import HnswIndex
 from lance_core_vector.kinds.ivf_index import IvfIndex
 from lance_core_vector.kinds.merge import merge
@@ -140,6 +141,9 @@ class VectorIndex(IndexType):
         quantizer = _quantizer(files, model, vector[0])
         stored = files.codes.schema
         check_columns({ROW_ID: pa.uint64(), **quantizer.columns}, stored, files.codes.path)
+        if model.graph_rows is not None:
+            graph = {field.name: field.type for field in GRAPH_SCHEMA}
+            check_columns(graph, files.index.schema, files.index.path)
         # Some writers leave out the graphs of indices that they merge.
         kind = IvfIndex if model.graph_rows is None else HnswIndex
         return kind(files, model, quantizer, metric, details, vector[0])

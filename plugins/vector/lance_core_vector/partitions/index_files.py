@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from lance_core.errors import CorruptFileError
 from lance_core.hookspecs.indices import IVF, IndexFileReader, IndexFolder, Tensor, parse_message
@@ -188,6 +189,18 @@ def as_object(value: object, path: str, field: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise CorruptFileError("is not a JSON object", path, field=field)
     return value
+
+
+def row_numbers(values: pa.Array, path: str) -> npt.NDArray[np.uint64]:
+    """The row numbers in a column (uint64), aligned in memory.
+
+    Raises `CorruptFileError` for nulls.
+    """
+    if values.null_count:
+        raise CorruptFileError("a row number is null", path, field=ROW_ID)
+    found: npt.NDArray[np.uint64] = values.to_numpy()
+    # Parts of mapped files may begin anywhere, which compiled loops refuse.
+    return np.require(found, requirements="A")
 
 
 def whole(values: Mapping[str, Any], name: str, path: str) -> int:

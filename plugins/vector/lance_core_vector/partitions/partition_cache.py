@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.errors import CorruptFileError
 from lance_core.hookspecs.concurrency import LruCache, ThreadPool, cached_property
 from lance_core.hookspecs.indices import RowNumbers, count_parts
-from lance_core_vector.partitions.index_files import ROW_ID
+from lance_core_vector.partitions.index_files import ROW_ID, row_numbers
 
 if TYPE_CHECKING:
     from lance_core.hookspecs.indices import IndexFileReader
@@ -108,15 +105,10 @@ class PartitionCache:
             arrays |= zip(others, self._reader.arrays(others, start, stop), strict=True)
             found = [arrays[name] for name in self._columns]
         rows, *codes = found
-        return Partition(number, self._row_numbers(rows), self._quantizer.load(codes))
+        numbers = row_numbers(rows, self._reader.path)
+        return Partition(number, numbers, self._quantizer.load(codes))
 
     def _range(self, number: int) -> tuple[int, int]:
         """The first row of a partition in the file, and the one after the last."""
         start = int(self._model.offsets[number])
         return start, start + int(self._model.lengths[number])
-
-    def _row_numbers(self, values: pa.Array) -> npt.NDArray[Any]:
-        if values.null_count:
-            raise CorruptFileError("a row number is null", self._reader.path, field=ROW_ID)
-        found: npt.NDArray[np.uint64] = values.to_numpy()
-        return found

@@ -90,7 +90,7 @@ class Quantizer(ABC):
 
 
 def check_columns(columns: Mapping[str, pa.DataType], stored: pa.Schema, path: str) -> None:
-    """Raise `CorruptFileError` unless the file of codes has ``columns`` of these types."""
+    """Raise `CorruptFileError` unless a file has ``columns`` of these types."""
     for name, kind in columns.items():
         at = stored.get_field_index(name)
         if at < 0:
@@ -102,6 +102,8 @@ def check_columns(columns: Mapping[str, pa.DataType], stored: pa.Schema, path: s
                 and found.list_size == kind.list_size
                 and found.value_type == kind.value_type
             )
+        elif pa.types.is_list(kind):
+            same = pa.types.is_list(found) and found.value_type == kind.value_type
         else:
             same = found == kind
         if not same:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lance_core.errors import CorruptFileError
 from lance_core.file import LanceFileReader, LanceFileWriter
+from lance_core_vector.partitions.index_files import row_numbers
 from lance_core_vector.quantizers.base import fixed_bytes, matrix
 from lance_core_vector.quantizers.product import COLUMN
 
@@ -63,13 +64,15 @@ def read_rows(paths: Sequence[str], count: int, num_bytes: int) -> Iterator[Rows
                     f"has the type {stored} instead of {field.type}", path, field=field.name
                 )
         for batch in reader.read_all(batch_size=BATCH_ROWS).to_batches():
+            if batch.column(PARTITION).null_count:
+                raise CorruptFileError("a partition is null", path, field=PARTITION)
             partitions = batch.column(PARTITION).to_numpy().astype(np.int64)
             if len(partitions) and int(partitions.max()) >= count:
                 raise CorruptFileError(
                     f"has partition {partitions.max()} of {count}", path, field=PARTITION
                 )
             codes = matrix(batch.column(COLUMN), path)
-            yield partitions, batch.column(ROW_ID).to_numpy(), codes
+            yield partitions, row_numbers(batch.column(ROW_ID), path), codes
 
 
 def _same_lists(stored: Any, expected: pa.DataType) -> bool:
