@@ -194,6 +194,28 @@ def test_coarse_rabit_codes_are_the_signs_with_factors_of_their_own(
     assert best.rows.tolist() == np.argsort(expected)[:10].tolist()
 
 
+@pytest.mark.parametrize("bits", [1, 5, 8])
+def test_no_row_is_nearest_by_rabit_codes_where_none_is_allowed(
+    random: np.random.Generator, bits: int
+) -> None:
+    width, count = 72, 33
+    turns = random.integers(0, 256, num_sign_bytes(width)).tolist()
+    quantizer = RabitQuantizer(
+        width, bits, FastRotation(turns), metric="l2", model=model(np.zeros((1, width))), path="x"
+    )
+    signs = random.integers(0, 256, (count, num_sign_bytes(width)), np.uint8)
+    add = pa.array(random.normal(size=count).astype(np.float32))
+    arrays = [lists(pack_signs(signs[:, : width // 8])), add, add, add]
+    if bits > 1:
+        low = random.integers(0, 1 << (bits - 1), (count, width)).astype(np.uint8)
+        arrays += [lists(packed_extra(low, bits - 1)), add, add]
+    query = random.normal(size=width).astype(np.float32)
+    for one in (quantizer, quantizer.coarse):
+        stored = partition(0, one.load(arrays[: len(one.columns)]), count)
+        best = one.scorer(query).top([stored], 10, [np.zeros(count, np.bool_)])
+        assert (len(best.rows), len(best.scores)) == (0, 0)
+
+
 def packed_extra(codes: Numbers, bits: int) -> Numbers:
     """The bytes of extra bits, number by number, by the table of the format's description."""
     count, width = codes.shape
