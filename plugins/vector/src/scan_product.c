@@ -99,9 +99,10 @@ static void scan_rows(const product_t *p, best_t *best, int64_t number, int64_t 
 }
 
 #ifdef WITH_AVX2
-/* The sum of small numbers above which the sum of floats is above `limit`, whatever the rounding. */
+/* The sum of small numbers above which the sum of floats is above `limit`, whatever the rounding: that is at
+ * most in proportion to the sum of the sizes of all distances, and so to `size`. */
 static uint16_t small_limit(const product_t *p, const small_tables_t *small, float limit) {
-    const double above = (double)limit - p->base, size = fabs(above) + fabs(small->least);
+    const double above = (double)limit - p->base, size = fabs(above) + fabs((double)limit) + small->size;
     const double most = (above - small->least + 4e-7 * (double)(2 * p->width + 4) * size) / small->scale;
     return most < 0 ? 0 : most < 65535 ? (uint16_t)most : 65535;
 }

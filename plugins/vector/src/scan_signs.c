@@ -71,7 +71,7 @@ WITH_FMA static void scan_shuffled(const signs_t *s, const small_tables_t *small
     const __m256i low = _mm256_set1_epi8(15);
     /* Small numbers are rounded down, by less than one step each. */
     const double error = 0.5 * small->scale * (double)(2 * width);
-    const double size = fabs(small->least) + fabs((double)s->half) + 2 * 255 * error;
+    const double size = small->size + fabs((double)s->half) + 2 * 255 * error;
     const bounds_t bounds = {
         _mm256_set1_ps((float)small->scale), _mm256_set1_ps((float)(small->least + error + s->half)),
         _mm256_set1_ps((float)(error + ROUNDING * (double)(width + 1) * size)), _mm256_set1_ps(s->factors[number]),

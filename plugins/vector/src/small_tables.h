@@ -2,6 +2,7 @@
 #ifndef LANCE_CORE_VECTOR_SMALL_TABLES_H
 #define LANCE_CORE_VECTOR_SMALL_TABLES_H
 
+#include <math.h>
 #include <stdint.h>
 
 #define MOST_SUMMED 256 /* tables whose numbers 16 bits hold the sum of */
@@ -11,11 +12,12 @@
 typedef struct {
     uint8_t numbers[MOST_SUMMED][16];
     double least, scale;
+    double size; /* the sum of the sizes of the least numbers, which may cancel in `least` */
 } small_tables_t;
 
 static inline void make_small(const float *tables, int64_t nibbles, small_tables_t *small) {
     double widest = 0;
-    small->least = 0;
+    small->least = small->size = 0;
     for (int64_t at = 0; at < nibbles; at++) {
         float low = tables[16 * at], high = low;
         for (int i = 1; i < 16; i++) {
@@ -23,6 +25,7 @@ static inline void make_small(const float *tables, int64_t nibbles, small_tables
             high = tables[16 * at + i] > high ? tables[16 * at + i] : high;
         }
         small->least += low;
+        small->size += fabs(low);
         widest = high - low > widest ? high - low : widest;
     }
     small->scale = widest > 0 ? widest / 255 : 1;

@@ -62,6 +62,16 @@ def test_product_codes(
     assert_same(best_by_product, codes, rows, masks, tables.astype(np.float32), 1.0, count)
 
 
+@given(seed=SEEDS)
+def test_product_codes_whose_greatest_distances_cancel(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    codes = [random.integers(0, 256, (20, 800)).astype(np.uint8)]
+    rows = [np.arange(800, dtype=np.uint64)]
+    tables = random.permuted(np.tile(np.arange(16.0), (1, 40, 1)), axis=2)
+    tables += np.where(np.arange(40) < 20, 1e7, -1e7)[:, None]
+    assert_same(best_by_product, codes, rows, None, tables.astype(np.float32), 0.0, 5)
+
+
 def test_product_codes_with_distances_that_are_no_numbers() -> None:
     codes = [np.arange(40, dtype=np.uint8).reshape(1, -1) % 4]
     rows, tables = [np.arange(40, dtype=np.uint64)], np.zeros((1, 1, 256), np.float32)
