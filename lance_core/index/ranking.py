@@ -157,8 +157,12 @@ class RankedQuery(ABC):
     def tuned(self, rows: RankedRows) -> RankedQuery:
         """This query with what it measures of the index before it is searched; itself by default.
 
-        ``rows``: those that the index covers.
+        ``rows``: those that the index covers. Where it fails, all rows are ranked by their values.
         """
+        return self
+
+    def tuned_if_known(self, rows: RankedRows) -> RankedQuery:
+        """What `tuned` returns if that is known without any reading; itself by default."""
         return self
 
     def step_text(self, index_name: str | None) -> str:

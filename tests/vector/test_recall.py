@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,7 @@ import pytest
 
 import lance_core as lance
 from lance_core.errors import InvalidInputError
+from lance_core_vector import tuned_effort as efforts
 from tests.each_case import each_case
 
 ROWS, WIDTH, K = 2_000, 16, 5
@@ -93,9 +97,13 @@ def test_the_effort_of_a_recall_excludes_other_efforts(
         tables["flat"].scanner(nearest=nearest | {"nprobes": 3})
     with pytest.raises(InvalidInputError, match="recall must be between 0 and 1, got 2"):
         tables["flat"].scanner(nearest=nearest | {"recall": 2})
-    plan = tables["product"].scanner(nearest=nearest).explain_plan()
+    scanner = tables["product"].scanner(nearest=nearest | {"k": 7})
+    assert "nprobes=measured when run" in scanner.explain_plan()
+    scanner.to_table()
+    plan = scanner.explain_plan()
     assert "refine_factor=" in plan
     assert "nprobes=" in plan
+    assert "measured" not in plan
     few = tables["flat"].to_table(["id"], "id < 30", nearest=nearest | {"k": 100})
     assert few.num_rows == 29
 
@@ -119,3 +127,46 @@ def test_more_rows_than_there_are_are_all_of_them(
                 )
                 rows = dataset.count_rows(condition)
                 assert table.num_rows == min(number, rows) * queries.size // WIDTH
+
+
+def test_a_recall_of_a_damaged_index_is_that_of_all_rows(
+    tmp_path: Path, matrix: npt.NDArray[np.float32]
+) -> None:
+    column = pa.FixedSizeListArray.from_arrays(pa.array(matrix[:300].ravel()), WIDTH)
+    dataset = lance.write_dataset(pa.table({"v": column}), tmp_path / "t.lance")
+    dataset.create_index("v", "IVF_FLAT", num_partitions=2)
+    (codes,) = tmp_path.glob("t.lance/_indices/*/auxiliary.idx")
+    data = bytearray(codes.read_bytes())
+    data[: 300 * WIDTH * 2] = b"\xff" * (300 * WIDTH * 2)
+    codes.write_bytes(data)
+    damaged = lance.dataset(tmp_path / "t.lance", session=lance.Session())
+    nearest = {"column": "v", "q": matrix[7], "k": 3, "recall": 0.9}
+    scanner = damaged.scanner(nearest=nearest, with_row_id=True)
+    assert "measured when run" in scanner.explain_plan()
+    with pytest.warns(UserWarning, match="v_idx"):
+        assert scanner.to_table()["_rowid"][0].as_py() == 7
+
+
+def test_an_effort_is_measured_once_for_the_same_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Segment:
+        pass
+
+    measured: list[Any] = []
+    start = ThreadPoolExecutor(4)
+
+    def measure(rows: Any, *_: Any) -> efforts.Effort:
+        measured.append(rows)
+        return efforts.Effort(len(measured), None)
+
+    monkeypatch.setattr(efforts, "_measure", measure)
+    first, second, third = Segment(), Segment(), Segment()
+
+    def effort(*segments: Segment) -> efforts.Effort:
+        rows: Any = SimpleNamespace(segments=segments)
+        return efforts.tuned_effort(rows, None, 8, 10, 0.9)  # type: ignore[arg-type]
+
+    with start:
+        assert {one.probes for one in start.map(lambda _: effort(first, second), range(8))} == {1}
+    assert effort(first, third).probes == 2
+    assert effort(first).probes == 3
+    assert effort(first, second).probes == 1

@@ -21,7 +21,7 @@ from lance_core.hookspecs.searches import (
 )
 from lance_core_vector.distances import Metric
 from lance_core_vector.flat_search import candidates
-from lance_core_vector.tuned_effort import tuned_effort
+from lance_core_vector.tuned_effort import Effort, known_effort, tuned_effort
 from lance_core_vector.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -92,6 +92,11 @@ class VectorQuery(RankedQuery):
             return None
         if metric.of_bits != self.metric.of_bits:
             return None
+        if self.is_multivector and options.recall is not None:
+            raise InvalidInputError(
+                "the recall of columns with several vectors a row is not measured: give "
+                "minimum_nprobes and refine_factor"
+            )
         if index.has_graphs and options.ef is not None and options.ef < self.num_candidates:
             refined = f" times a refine_factor of {options.refine_factor}" if self.refines else ""
             raise InvalidInputError(
@@ -117,14 +122,19 @@ class VectorQuery(RankedQuery):
             fixed = replace(options, k=k, is_batch=True, distance_range=(None, None), **effort)
             return self._with(fixed, queries)
 
-        if self.is_multivector:
-            raise InvalidInputError(
-                "the recall of columns with several vectors a row is not measured: give "
-                "minimum_nprobes and refine_factor"
-            )
         most = max(one.num_partitions for one in rows.segments if isinstance(one, NearestIndex))
         effort = tuned_effort(rows, query, most, self.k, options.recall)
-        return self._with(replace(options, **effort._asdict()), self.queries)
+        return self._with_effort(effort)
+
+    def tuned_if_known(self, rows: RankedRows) -> RankedQuery:
+        options = self.options
+        if options.recall is None or options.probes is not None:
+            return self
+        effort = known_effort(rows, self.k, options.recall)
+        return self if effort is None else self._with_effort(effort)
+
+    def _with_effort(self, effort: Effort) -> VectorQuery:
+        return self._with(replace(self.options, **effort._asdict()), self.queries)
 
     def best(self, values: pa.Array, count: int) -> Sequence[Hits]:
         vectors = Vectors.of(values)
@@ -146,7 +156,10 @@ class VectorQuery(RankedQuery):
         text = f"name={index_name}, k={self.num_candidates}, metric={self.metric.name}"
         if self.refines:
             text += f", refine_factor={self.options.refine_factor}"
-        return text if self.options.probes is None else f"{text}, nprobes={self.options.probes}"
+        if self.options.probes is not None:
+            return f"{text}, nprobes={self.options.probes}"
+        recall = self.options.recall
+        return text if recall is None else f"{text}, recall={recall}, nprobes=measured when run"
 
     @property
     def step_names(self) -> tuple[str, str]:

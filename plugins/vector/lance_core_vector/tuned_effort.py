@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 import numpy.typing as npt
 
+from lance_core.hookspecs.concurrency import ForkSafeLock
 from lance_core.hookspecs.indices import OpenIndex
 from lance_core_vector.vectors import Vectors
 
@@ -34,8 +35,35 @@ class Effort(NamedTuple):
     refine_factor: int | None
 
 
-_measured: WeakKeyDictionary[OpenIndex, dict[tuple[int, float, int], Effort]] = WeakKeyDictionary()
-"""A cache: the effort for a number of rows, a recall and a number of segments."""
+class _Measurement:
+    """The effort, None before it is measured, and a lock for who measures it."""
+
+    def __init__(self) -> None:
+        self.lock = ForkSafeLock()
+        self.effort: Effort | None = None
+
+
+_Key: TypeAlias = tuple[int, float, tuple[ref[OpenIndex], ...]]
+
+_measured: WeakKeyDictionary[OpenIndex, dict[_Key, _Measurement]] = WeakKeyDictionary()
+"""A cache: by the first segment, the number of rows, the recall and the other segments."""
+
+_measured_lock = ForkSafeLock()
+
+
+def _measurement(rows: RankedRows, k: int, recall: float) -> _Measurement:
+    first, *others = rows.segments
+    key = k, recall, tuple(map(ref, others))
+    with _measured_lock:
+        known = _measured.setdefault(first, {})
+        for old in [old for old in known if any(other() is None for other in old[2])]:
+            del known[old]  # a segment was replaced
+        return known.setdefault(key, _Measurement())
+
+
+def known_effort(rows: RankedRows, k: int, recall: float) -> Effort | None:
+    """What `tuned_effort` returned before; None if it is not measured yet."""
+    return _measurement(rows, k, recall).effort
 
 
 def tuned_effort(
@@ -49,13 +77,13 @@ def tuned_effort(
 
     ``query(vectors, k, **options)`` is a query for several vectors; ``partitions``: the most of a
     segment. Vectors of rows are the queries, each of which does not count among its own results.
-    Reads the whole column once for each index and ``k``, in each process.
+    Reads the whole column once for each index and ``k``, in each process; threads wait for it.
     """
-    known = _measured.setdefault(rows.segments[0], {})
-    key = k, recall, len(rows.segments)
-    if key not in known:
-        known[key] = _measure(rows, query, partitions, k, recall)
-    return known[key]
+    measurement = _measurement(rows, k, recall)
+    with measurement.lock:
+        if measurement.effort is None:
+            measurement.effort = _measure(rows, query, partitions, k, recall)
+        return measurement.effort
 
 
 def _measure(

@@ -96,15 +96,12 @@ class RankedScan:
         return rows.at(self.condition.mask(data))
 
     def index(self, snapshot: Snapshot) -> RankingIndex | None:
-        """The index that is searched, if there is one."""
-        return self._index_for(snapshot, self.query)
-
-    def _index_for(self, snapshot: Snapshot, query: RankedQuery) -> RankingIndex | None:
-        found = ranking_index(snapshot, query)
+        """The index that is searched, if there is one, with what is known of it by now."""
+        found = ranking_index(snapshot, self.query)
         if found is None:
             return None
-        tuned = found.query.tuned(MeasuredRows(snapshot, self.plan, found))
-        return found if tuned is found.query else replace(found, query=tuned)
+        known = found.query.tuned_if_known(MeasuredRows(snapshot, self.plan, found))
+        return replace(found, query=known)
 
     def _hits(self, snapshot: Snapshot) -> list[Hits]:
         """The best rows for each query, by address, with the scores of the result."""
@@ -123,10 +120,13 @@ class RankedScan:
         if query.parts:
             answers = [self._ranked(snapshot, part)[1][0] for part in query.parts]
             return query, [query.combined(answers)]
-        index = self._index_for(snapshot, query)
+        index = ranking_index(snapshot, query)
         if index is not None:
             query = index.query
             try:
+                tuned = query.tuned(MeasuredRows(snapshot, self.plan, index))
+                if tuned is not query:
+                    query, index = tuned, replace(index, query=tuned)
                 search = IndexSearch(snapshot, self.plan, index, skips_others=self.skips_others)
                 return query, search.hits()
             except (LanceError, OSError) as error:
