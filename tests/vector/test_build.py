@@ -175,6 +175,42 @@ def test_vectors_without_a_direction_or_with_nan_are_left_out(tmp_path: Path) ->
     assert dataset.to_table(["id"], nearest=nearest).num_rows == 800
 
 
+@each_case("kind", ["IVF_FLAT", "IVF_SQ"])
+def test_numbers_above_the_range_of_distances_are_left_out(tmp_path: Path, kind: str) -> None:
+    matrix = clustered(600).astype(np.float64)
+    matrix[7, 2] = 1e300
+    dataset = table_of(tmp_path / kind, matrix)
+    dataset.create_index("v", kind, num_partitions=3)
+    nearest = {"column": "v", "q": matrix[1], "k": 600, "nprobes": 3}
+    found = dataset.to_table(["id"], nearest=nearest)["id"].to_pylist()
+    assert sorted(found) == [row for row in range(600) if row != 7]
+
+
+def test_codes_of_a_byte_need_a_range_that_distances_have(tmp_path: Path) -> None:
+    matrix = clustered(600)
+    matrix[7, 2] = 1e19
+    with pytest.raises(InvalidInputError, match="at most 1e"):
+        table_of(tmp_path, matrix).create_index("v", "IVF_SQ", num_partitions=3)
+
+
+def test_distances_of_several_vectors_are_exact(tmp_path: Path) -> None:
+    matrix = clustered(900)
+    several = pa.ListArray.from_arrays(pa.array(range(0, 901, 3), pa.int32()), column(matrix))
+    dataset = lance.write_dataset(pa.table({"v": several}), tmp_path / "t.lance")
+    dataset.create_index("v", "IVF_FLAT", metric="cosine", num_partitions=2)
+    nearest = {"column": "v", "q": matrix[30:33], "k": 20, "nprobes": 2, "metric": "cosine"}
+    for extra in ({}, {"distance_range": (0.0, 0.5)}):
+        found, exact = (
+            dataset.to_table(
+                [], nearest=nearest | extra | {"use_index": by_index}, with_row_id=True
+            )
+            for by_index in (True, False)
+        )
+        assert found["_rowid"][1:] == exact["_rowid"][1:]
+        distances = [table["_distance"].to_numpy() for table in (found, exact)]
+        np.testing.assert_allclose(*distances, rtol=1e-6, atol=2e-7)
+
+
 def test_bytes_are_partitioned_by_their_bits(tmp_path: Path) -> None:
     matrix = np.random.default_rng(2).integers(0, 256, (3_000, 8)).astype(np.uint8)
     dataset = table_of(tmp_path, matrix)

@@ -335,6 +335,9 @@ def test_metadata_of_quantizers_is_checked() -> None:
         {"dim": WIDTH, "bounds": {"start": float("nan"), "end": 0.0}},
         {"dim": WIDTH + 1, "bounds": {"start": 0.0, "end": 1.0}},
         {"dim": WIDTH, "bounds": None},
+        {"dim": WIDTH, "bounds": {"start": 0, "end": 10**400}},
+        {"dim": WIDTH, "bounds": {"start": 0.0, "end": 1e200}},
+        {"dim": WIDTH, "bounds": {"start": 0.0, "end": True}},
     ):
         files: Any = SimpleNamespace(quantizer=wrong, codes=codes, metric="l2")
         with pytest.raises(CorruptFileError, match="auxiliary"):

@@ -69,6 +69,12 @@ def test_too_few_rows_and_wrong_bounds_are_refused(table: lance_core.LanceDatase
     few = lance_core.write_dataset(table.to_table(limit=9), "memory://few")
     with pytest.raises(TooFewRowsError, match="9"):
         trained_parameters(few, "v", "IVF_PQ", {"num_sub_vectors": 4})
-    for bounds, error in (("ab", InvalidTypeError), ((2, 1), InvalidInputError)):
+    for bounds, error in (
+        ("ab", InvalidTypeError),
+        ((False, True), InvalidTypeError),
+        ((2, 1), InvalidInputError),
+        ((-1e200, 1e200), InvalidInputError),
+        ((0, 10**400), InvalidInputError),
+    ):
         with pytest.raises(error, match="sq_bounds"):
             table.create_index("v", "IVF_SQ", sq_bounds=bounds)

@@ -15,6 +15,7 @@ from lance_core.hookspecs.searches import (
     Hits,
     RankedQuery,
     best_of,
+    lowest,
     merged,
 )
 from lance_core_vector.kinds.query_batch import FEW_ALLOWED, best_of_queries
@@ -310,17 +311,31 @@ def _best_lists(
     count: int,
     allowed: AllowedRows | None,
 ) -> Hits:
+    """The best rows; the distances that may be among the best are computed exactly."""
     if not partitions:
         return _NO_HITS
     rows = np.concatenate([one.rows for one in partitions])
     order = np.argsort(rows, kind="stable")
     ordered = rows[order]
     firsts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    total = np.zeros(len(firsts))
+    total, error, each = np.zeros(len(firsts)), 0.0, []
     for scorer in scorers:
-        total += np.fmin.reduceat(scorer.scores(partitions)[order], firsts)
-    distinct, scores = ordered[firsts], total.astype(np.float32)
-    mask = query.accepts(scores)
+        each.append(scorer.scores(partitions))
+        total += np.fmin.reduceat(each[-1][order], firsts)
+        error += scorer.error
+    distinct = ordered[firsts]
     if allowed is not None:
-        mask &= allowed.mask(distinct)
-    return best_of(distinct[mask], scores[mask], count, ascending=True)
+        total[~allowed.mask(distinct)] = np.nan
+    near = lowest(total, len(total) if query.has_range else count, 2 * error)
+    distinct, total = distinct[near], total[near]
+    if error and len(near):
+        sizes = np.diff(np.append(firsts, len(order)))[near]
+        starts = np.cumsum(sizes) - sizes
+        positions = order[np.arange(sizes.sum()) + np.repeat(firsts[near] - starts, sizes)]
+        total = np.zeros(len(near))
+        for scorer, scores in zip(scorers, each, strict=True):
+            exact = scorer.exact(partitions, positions, scores[positions])
+            total += np.fmin.reduceat(exact, starts)
+    distances = total.astype(np.float32)
+    mask = query.accepts(distances)
+    return best_of(distinct[mask], distances[mask], count, ascending=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +42,26 @@ if TYPE_CHECKING:
 
 COLUMN = "__sq_code"
 
+_MAX_BOUND = float(np.finfo(np.float32).max)
+
+MAX_RANGE = 1e18
+"""The largest difference of bounds: its square is far below the largest 32-bit float."""
+
+
+def usable_bounds(low: Any, high: Any) -> tuple[float, float] | None:
+    """The bounds of codes as floats; None unless they are numbers, ascend, and are not too large.
+
+    They are not if distances of codes could not be computed with 32-bit floats.
+    """
+    if any(isinstance(one, bool) or not isinstance(one, int | float) for one in (low, high)):
+        return None
+    try:
+        low, high = float(low), float(high)
+    except OverflowError:  # an integer
+        return None
+    is_usable = -_MAX_BOUND <= low <= high <= _MAX_BOUND and high - low <= MAX_RANGE
+    return (low, high) if is_usable else None
+
 
 class ScalarQuantizer(Quantizer):
     """The range of the numbers of all vectors; l2 and cosine compare the codes of queries."""
@@ -60,17 +79,12 @@ class ScalarQuantizer(Quantizer):
         """The quantizer of stored codes. Raises `CorruptFileError`."""
         stored, path = files.quantizer, files.codes.path
         bounds = as_object(stored.get("bounds"), path, f"{QUANTIZER_KEY}.bounds")
-        low, high = bounds.get("start"), bounds.get("end")
-        if (
-            not isinstance(low, int | float)
-            or not isinstance(high, int | float)
-            or not math.isfinite(high - low)
-            or high < low
-        ):
+        usable = usable_bounds(bounds.get("start"), bounds.get("end"))
+        if usable is None:
             raise CorruptFileError(f"bounds are {bounds!r}", path, field=QUANTIZER_KEY)
         if whole(stored, "dim", path) != width:
             raise CorruptFileError(f"dim is not {width}", path, field=QUANTIZER_KEY)
-        return cls(width, float(low), float(high), files.metric, path)
+        return cls(width, *usable, files.metric, path)
 
     def encode(self, vectors: npt.NDArray[np.floating]) -> npt.NDArray[np.uint8]:
         """The codes of vectors; numbers outside of the range have the nearest code."""

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.errors import InvalidInputError
 from lance_core.hookspecs.indices import TooFewRowsError
 from lance_core_vector.loops.passes import unit
 from lance_core_vector.training import kmeans
@@ -147,14 +148,17 @@ def vectors_of(
 ) -> Iterator[tuple[npt.NDArray[np.uint64], npt.NDArray[Any]]]:
     """The row numbers and vectors of each batch that an index has: without NaN and infinite ones.
 
-    For cosine, vectors have the length one, and those of zeros are left out.
+    Numbers above the range of 32-bit floats, those of centroids and distances, are as infinite. For
+    cosine, vectors have the length one, and those of zeros are left out.
     """
     for batch in rows.batches():
         vectors = Vectors.of(batch.values)
         matrix = vectors.matrix
         numbers = batch.rows if vectors.rows is None else batch.rows[vectors.rows]
         if not metric.of_bits:
-            kept = np.isfinite(matrix).all(axis=1)
+            with np.errstate(over="ignore"):
+                narrow = matrix.astype(np.float32) if matrix.dtype == np.float64 else matrix
+            kept = np.isfinite(narrow).all(axis=1)
             if metric.name == "cosine":
                 kept &= matrix.any(axis=1)
             if not kept.all():
@@ -194,7 +198,10 @@ def train_centroids(
 def centroids_of(
     sample: Floats, count: int, parameters: BuildParameters, random: np.random.Generator
 ) -> tuple[Floats, float]:
-    """``count`` centroids of a sample, which has a vector, and the sum of the distances."""
+    """``count`` centroids of a sample, which has a vector, and the sum of the distances.
+
+    Raises `InvalidInputError` for vectors that are too long for centroids.
+    """
     found, loss = kmeans.train(
         sample,
         count,
@@ -202,6 +209,8 @@ def centroids_of(
         random=random,
         by_angle=parameters.metric.name == "dot",
     )
+    if not np.isfinite(found).all():
+        raise InvalidInputError("vectors have numbers that are too large to be partitioned")
     if parameters.metric.of_bits:
         bits = (found >= 0.5).astype(np.uint8)
         found = np.packbits(bits, axis=1, bitorder="little").astype(np.float32)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.errors import UnsupportedFeatureError
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.hookspecs.indices import TooFewRowsError
 from lance_core_vector.distances import Metric
 from lance_core_vector.loops.codewords import Codebook, nearest_codewords
@@ -106,8 +106,14 @@ class ScalarEncoder(Encoder):
 
     @classmethod
     def trained(cls, sample: Floats) -> ScalarEncoder:
-        """The range of a sample."""
-        return cls(sample.shape[1], float(sample.min()), float(sample.max()))
+        """The range of a sample. Raises `InvalidInputError` for one that is too large."""
+        low, high = float(sample.min()), float(sample.max())
+        if scalar.usable_bounds(low, high) is None:
+            raise InvalidInputError(
+                f"vectors have numbers from {low:g} to {high:g}: codes of IVF_SQ have a range of "
+                f"at most {scalar.MAX_RANGE:g}"
+            )
+        return cls(sample.shape[1], low, high)
 
     def encode(
         self, vectors: npt.NDArray[Any], centroids: Floats, owners: npt.NDArray[np.int64]

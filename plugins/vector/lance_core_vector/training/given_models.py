@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.fs
 
 from lance_core.errors import InvalidInputError, InvalidTypeError, ObjectNotFoundError
+from lance_core_vector.quantizers.scalar import MAX_RANGE, usable_bounds
 
 MODELS = frozenset(
     {
@@ -91,12 +91,20 @@ def _bounds(value: Any) -> tuple[float, float] | None:
     if value is None:
         return None
     try:
-        low, high = map(float, value)
+        low, high = value
+        if isinstance(low, bool) or isinstance(high, bool):
+            raise TypeError
+        bounds = usable_bounds(float(low), float(high))
     except (TypeError, ValueError):
         raise InvalidTypeError(f"sq_bounds are two numbers, got {value!r}") from None
-    if not -math.inf < low <= high < math.inf:
-        raise InvalidInputError(f"sq_bounds are a lowest and a highest number, got {value!r}")
-    return low, high
+    except OverflowError:
+        bounds = None
+    if bounds is None:
+        raise InvalidInputError(
+            f"sq_bounds are a lowest and a highest number, at most {MAX_RANGE:g} apart, "
+            f"got {value!r}"
+        )
+    return bounds
 
 
 def _centroids(value: Any) -> Floats:
