@@ -11,6 +11,7 @@ import pytest
 
 import lance_core as lance
 from lance_core.errors import InvalidInputError
+from lance_core.store import memory
 from lance_core_vector.quality import recall_report, recommend_index
 from lance_core_vector.quality import recommendation as recommend
 from lance_core_vector.quality.recall_report import interval
@@ -82,6 +83,22 @@ def test_advice_is_the_smallest_index_within_the_limits(
     none = recommend_index(table, "v", recall=0.9, bytes=10, sample_rows=1_000)
     assert none.best is None
     assert "no index keeps the limits" in repr(none)
+
+
+def test_advice_for_bytes_compares_them_by_bits_and_frees_the_sample(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    of = recommend._table_of
+    random = np.random.default_rng(1)
+    flat = pa.array(random.integers(0, 256, 1_100 * 8).astype(np.uint8))
+    column = pa.FixedSizeListArray.from_arrays(flat, 8)
+    table = lance.write_dataset(pa.table({"v": column}), "memory://")
+    places = []
+    monkeypatch.setattr(recommend, "_table_of", lambda rows: places.append(of(rows)) or places[-1])
+    advice = recommend_index(table, "v", sample_rows=1_000)
+    assert [one.parameters["index_type"] for one in advice.candidates] == ["IVF_FLAT"]
+    (sample,) = places
+    assert not memory._unnamed[sample.uri.removeprefix("memory://")]._objects  # it is freed
 
 
 def test_wrong_arguments_are_named(table: lance.LanceDataset, tmp_path: Path) -> None:

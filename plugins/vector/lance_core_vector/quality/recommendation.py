@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -108,22 +107,28 @@ def recommend_index(  # noqa: PLR0913 (each has a default)
     Builds an index of each kind for ``sample_rows`` random rows in memory, measures it with more
     and less effort, and computes what an index of all rows would cost: bytes in proportion to the
     rows, and time in proportion to the rows of the partitions that must be searched. ``metric``:
-    by default that of the column's index, or l2. Takes some seconds. Raises `InvalidInputError`.
+    by default that of the column's index, or l2, or hamming for bytes. Takes some seconds. Raises
+    `InvalidInputError`.
     """
     if not 0 < recall <= 1:
         raise InvalidInputError(f"recall must be above 0 and at most 1, got {recall}")
-    metric = metric or index_metric(dataset, column) or "l2"
     _, matrix = sampled_vectors(dataset, column, sample_rows, seed)
+    default = "hamming" if matrix.dtype == np.uint8 else "l2"
+    metric = metric or index_metric(dataset, column) or default
     if len(matrix) < 1000:
         raise InvalidInputError(
             f"column {column!r} has {len(matrix)} vectors in the sample: fewer than 1,000 need no "
             "index"
         )
     num_rows = dataset.count_rows()
+    sample = _table_of(matrix)
     exact, found = 0.0, []
-    for parameters in _candidates(matrix.shape[1], matrix.dtype, metric):
-        candidate, exact = _measured(matrix, parameters, metric, recall, k, num_rows)
-        found.append(candidate)
+    try:
+        for parameters in _candidates(matrix.shape[1], matrix.dtype, metric):
+            candidate, exact = _measured(sample, parameters, metric, recall, k, num_rows)
+            found.append(candidate)
+    finally:
+        LanceDataset.drop(sample.uri)  # a cache of stores would keep what it has in memory
     found.sort(key=lambda one: one.bytes)
     limits = [
         one
@@ -152,20 +157,28 @@ def _candidates(width: int, dtype: np.dtype[Any], metric: str) -> list[dict[str,
     return found
 
 
+def _table_of(matrix: npt.NDArray[Any]) -> LanceDataset:
+    """A table of the vectors, in memory."""
+    flat = pa.array(np.ascontiguousarray(matrix).reshape(-1))
+    column = pa.FixedSizeListArray.from_arrays(flat, matrix.shape[1])
+    return lance_core.write_dataset(pa.table({"v": column}), "memory://")
+
+
 def _measured(
-    matrix: npt.NDArray[Any],
+    sample: LanceDataset,
     parameters: Mapping[str, Any],
     metric: str,
     recall: float,
     k: int,
     num_rows: int,
 ) -> tuple[IndexCandidate, float]:
-    """What an index of ``num_rows`` rows would be, and the seconds of an exact search of them."""
-    flat = pa.array(np.ascontiguousarray(matrix).reshape(-1))
-    column = pa.FixedSizeListArray.from_arrays(flat, matrix.shape[1])
-    sample = lance_core.write_dataset(pa.table({"v": column}), f"memory://{uuid.uuid4().hex}")
+    """What an index of ``num_rows`` rows would be, and the seconds of an exact search of them.
+
+    The column ``v`` of ``sample`` has some of their vectors.
+    """
+    sample_rows = sample.count_rows()
     start = time.process_time()
-    sample.create_index("v", metric=metric, num_partitions=PARTITIONS, **parameters)
+    sample.create_index("v", metric=metric, num_partitions=PARTITIONS, replace=True, **parameters)
     seconds = time.process_time() - start
     factors = (None,) if parameters["index_type"] in ("IVF_FLAT", "IVF_SQ") else FACTORS
     tried = [
@@ -178,13 +191,13 @@ def _measured(
     for first in range(0, len(tried), len(PROBES)):
         same = report.measured[first : first + len(PROBES)]
         enough = [one for one in same if one.recall >= recall]
-        expected = _expected_ms(same, enough[0], len(matrix), num_rows) if enough else np.inf
+        expected = _expected_ms(same, enough[0], sample_rows, num_rows) if enough else np.inf
         if expected < ms:
             found, ms = enough[0], expected
     if ms == np.inf:
-        ms = _expected_ms(report.measured[-len(PROBES) :], found, len(matrix), num_rows)
+        ms = _expected_ms(report.measured[-len(PROBES) :], found, sample_rows, num_rows)
     (description,) = sample.describe_indices()
-    growth = num_rows / len(matrix)
+    growth = num_rows / sample_rows
     size = int((description.total_size_bytes or 0) * growth)
     nearest = {"recall": recall} if found.recall >= recall else dict(found.options)
     candidate = IndexCandidate(parameters, nearest, found.recall, size, ms, seconds * growth)
