@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,6 +14,9 @@ from lance_core_vector.distances import STORED_METRICS
 from lance_core_vector.flat_search import rounding_errors, terms
 from lance_core_vector.graphs.comparison import _SPACES
 from lance_core_vector.options import NearestOptions
+from lance_core_vector.partitions import partition_cache
+from lance_core_vector.partitions.index_files import IvfModel
+from lance_core_vector.partitions.partition_cache import PartitionCache
 from lance_core_vector.partitions.probing import num_probes
 
 
@@ -43,6 +49,20 @@ def test_given_numbers_of_partitions_bound_the_rule() -> None:
 def test_effort_goes_from_few_partitions_to_all(effort: float, expected: int) -> None:
     found = num_probes(np.full(100, 2.0), "l2", 10, options(search_effort=effort))
     assert found == (expected, 100)
+
+
+@pytest.mark.parametrize(("most", "loaded"), [(299, 1), (300, 3), (10_000, 4)])
+def test_as_many_partitions_are_read_at_once_as_are_cached(
+    monkeypatch: pytest.MonkeyPatch, most: int, loaded: int
+) -> None:
+    model = IvfModel(np.zeros((4, 1)), np.array([0, 10, 30, 30]), np.array([10, 20, 0, 30]), None)
+    quantizer: Any = SimpleNamespace(columns={}, bytes_per_row=2)
+    cache = PartitionCache(SimpleNamespace(), model, quantizer)  # type: ignore[arg-type]
+    asked: list[list[int]] = []
+    monkeypatch.setattr(partition_cache, "MAX_CACHED_BYTES", most)
+    monkeypatch.setattr(cache, "get", lambda numbers: asked.append([*numbers]))
+    cache.load_all()
+    assert asked == [[0, 1, 2, 3][:loaded]]
 
 
 def test_the_lowest_keys_are_those_of_a_sort() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from lance_core.hookspecs.concurrency import LruCache, ThreadPool, cached_property
@@ -89,12 +90,8 @@ class PartitionCache:
 
     def load_all(self) -> None:
         """Read as many partitions as are cached."""
-        total = 0
-        for number, length in enumerate(self._model.lengths.tolist()):
-            total += length * (8 + self._quantizer.bytes_per_row)
-            if total > MAX_CACHED_BYTES:
-                return
-            self.get([number])
+        sizes = np.cumsum(self._model.lengths * (8 + self._quantizer.bytes_per_row))
+        self.get(range(int(np.searchsorted(sizes, MAX_CACHED_BYTES, side="right"))))
 
     def _read(self, number: int) -> Partition:
         start, stop = self._range(number)
