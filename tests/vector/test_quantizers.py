@@ -17,7 +17,7 @@ from lance_core_vector.loops.integer_products import integer_products
 from lance_core_vector.loops.rabit import hadamard
 from lance_core_vector.partitions.index_files import IvfModel, row_numbers
 from lance_core_vector.partitions.partition_cache import Partition
-from lance_core_vector.quantizers.base import check_columns, matrix, numbers
+from lance_core_vector.quantizers.base import check_columns, matrix, numbers, places_of, rows_at
 from lance_core_vector.quantizers.flat import FlatQuantizer
 from lance_core_vector.quantizers.product import ProductQuantizer
 from lance_core_vector.quantizers.rabit import RabitQuantizer
@@ -52,6 +52,16 @@ def model(centroids: Numbers) -> IvfModel:
 def partition(number: int, codes: Any, rows: int | None = None) -> Partition:
     count = len(codes[0]) if rows is None else rows
     return Partition(number, np.arange(count, dtype=np.uint64), codes)
+
+
+@pytest.mark.parametrize("count", [0, 3, 40])
+def test_rows_of_several_arrays_come_in_the_order_of_positions(
+    random: np.random.Generator, count: int
+) -> None:
+    arrays = [random.random((size, 5)) for size in (4, 0, 7)]
+    positions = random.integers(0, 11, count)
+    found = rows_at(arrays, *places_of([len(one) for one in arrays], positions))
+    np.testing.assert_array_equal(found, np.concatenate(arrays)[positions])
 
 
 @pytest.mark.parametrize("metric", ["l2", "cosine", "dot"])

@@ -131,6 +131,30 @@ def numbers(values: pa.Array, path: str) -> npt.NDArray[Any]:
     return found
 
 
+def places_of(
+    lengths: Sequence[int], positions: npt.NDArray[np.integer[Any]]
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """The partition of each of ``positions``, which count the rows of all, and its row there."""
+    ends = np.cumsum(lengths)
+    which = np.searchsorted(ends, positions, side="right")
+    return which, positions - np.append(0, ends)[which]
+
+
+def rows_at(
+    arrays: Sequence[npt.NDArray[Any]], which: npt.NDArray[np.intp], at: npt.NDArray[np.intp]
+) -> npt.NDArray[Any]:
+    """The rows ``at`` of the arrays ``which``, in their order; see `places_of`."""
+    found = np.empty((len(which), *arrays[0].shape[1:]), arrays[0].dtype)
+    if len(which) <= 4 * len(arrays):  # a few: faster without a mask for each array
+        for place, (number, row) in enumerate(zip(which.tolist(), at.tolist(), strict=True)):
+            found[place] = arrays[number][row]
+        return found
+    for number, one in enumerate(arrays):
+        mine = np.flatnonzero(which == number)
+        found[mine] = one[at[mine]]
+    return found
+
+
 def fixed_bytes(width: int) -> pa.DataType:
     """The type of codes of ``width`` bytes."""
     return pa.list_(pa.uint8(), width)

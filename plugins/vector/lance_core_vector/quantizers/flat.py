@@ -20,6 +20,8 @@ from lance_core_vector.quantizers.base import (
     Scorer,
     Vector,
     matrix,
+    places_of,
+    rows_at,
 )
 
 if TYPE_CHECKING:
@@ -132,16 +134,5 @@ def vectors_at(
     partitions: Sequence[Partition], positions: npt.NDArray[np.integer[Any]]
 ) -> npt.NDArray[Any]:
     """The vectors at ``positions`` in all partitions, one after the other."""
-    ends = np.cumsum([len(partition.rows) for partition in partitions])
-    which = np.searchsorted(ends, positions, side="right")
-    at = positions - np.append(0, ends)[which]
-    codes = [partition.codes[0] for partition in partitions]
-    if len(positions) <= 4 * len(codes):
-        pairs = zip(which.tolist(), at.tolist(), strict=True)
-        rows = [codes[number][row] for number, row in pairs]
-        return np.array(rows, codes[0].dtype).reshape(len(rows), -1)
-    found = np.empty((len(positions), codes[0].shape[1]), codes[0].dtype)
-    for number, one in enumerate(codes):
-        mine = np.flatnonzero(which == number)
-        found[mine] = one[at[mine]]
-    return found
+    which, at = places_of([len(one.rows) for one in partitions], positions)
+    return rows_at([one.codes[0] for one in partitions], which, at)

@@ -34,6 +34,8 @@ from lance_core_vector.quantizers.base import (
     fixed_bytes,
     matrix,
     numbers,
+    places_of,
+    rows_at,
 )
 from lance_core_vector.quantizers.rabit_layout import (
     EXTRA,
@@ -232,15 +234,13 @@ class _Scorer(Scorer):
         factors, bases = np.ascontiguousarray(np.array(each, np.float32).T)
         rows = [one.rows for one in partitions]
         found = self._best(codes, rows, masks, factors, bases, count + SPARE_ROWS)
-        ends = np.cumsum([len(one) for one in rows])
-        which = np.searchsorted(ends, found.positions, side="right")
-        at = found.positions - np.append(0, ends)[which]
-        pairs = list(zip(which.tolist(), at.tolist(), strict=True))
-        each_code = [self._code(codes[number][0], row) for number, row in pairs]
-        near = np.array(each_code).reshape(len(pairs), len(self._rotated))
-        added = np.array([codes[number][1][row] for number, row in pairs], np.float64)
-        scales = np.array([codes[number][2][row] for number, row in pairs], np.float64)
-        products = np.einsum("ij,j->i", near.astype(np.float64), self._rotated)
+        which, at = places_of([len(one) for one in rows], found.positions)
+        near = self._codes_at([one[0] for one in codes], which, at).astype(np.float64)
+        added, scales = (
+            rows_at([one[column] for one in codes], which, at).astype(np.float64)
+            for column in (1, 2)
+        )
+        products = np.einsum("ij,j->i", near, self._rotated)
         exact = (products + self._half) * scales + added * factors[which] + bases[which]
         return best_of(found.rows, exact.astype(np.float32), count, ascending=True)
 
@@ -257,10 +257,14 @@ class _Scorer(Scorer):
         terms = RabitTerms(self._rotated, self._half, factors, bases)
         return best_by_rabit(codes, rows, masks, terms, count)
 
-    def _code(self, codes: npt.NDArray[Any], row: int) -> npt.NDArray[Any]:
-        """The code of a row as `RabitQuantizer.load` returns it."""
-        found: npt.NDArray[Any] = codes[row]
-        return found
+    def _codes_at(
+        self,
+        codes: Sequence[npt.NDArray[Any]],
+        which: npt.NDArray[np.intp],
+        at: npt.NDArray[np.intp],
+    ) -> npt.NDArray[Any]:
+        """The codes of rows of partitions as `RabitQuantizer.load` returns them: see `rows_at`."""
+        return rows_at(codes, which, at)
 
     def scores(self, partitions: Sequence[Partition]) -> Distances:
         parts = []
@@ -318,9 +322,15 @@ class _SignScorer(_Scorer):
     def _terms(self, factors: npt.NDArray[np.float32], bases: npt.NDArray[np.float32]) -> SignTerms:
         return SignTerms(self._tables, -self._half, factors, bases)
 
-    def _code(self, codes: npt.NDArray[Any], row: int) -> npt.NDArray[Any]:
-        signs = (codes[:, row] & 255).astype(np.uint8)  # numpy's loops keep more above them
-        bits = np.unpackbits(signs, count=len(self._rotated), bitorder="little")
+    def _codes_at(
+        self,
+        codes: Sequence[npt.NDArray[Any]],
+        which: npt.NDArray[np.intp],
+        at: npt.NDArray[np.intp],
+    ) -> npt.NDArray[Any]:
+        signs = rows_at([one.T for one in codes], which, at)
+        signs = (signs & 255).astype(np.uint8)  # numpy's loops keep more above them
+        bits = np.unpackbits(signs, axis=1, count=len(self._rotated), bitorder="little")
         return bits.astype(np.int8) - np.int8(1)
 
 
