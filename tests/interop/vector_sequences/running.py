@@ -94,7 +94,8 @@ def check(change: Change, report: Report) -> None:
     k = chance.choice([1, 5, 10, 10, len(rows.vectors) + 3])
     nearest: dict[str, Any] = {"column": "v", "q": query, "k": k}
     indices = lance_core.dataset(change.uri).describe_indices()
-    if chance.random() < 0.5 or not any(one.num_rows_indexed for one in indices):
+    is_used = any(one.num_rows_indexed for one in indices)
+    if chance.random() < 0.5 or not is_used:
         nearest["metric"] = setting.metric  # of few rows, pylance trains no codebook
     every = {"nprobes": 1_000, "refine_factor": 2 + len(rows.vectors) // k}
     exactly = {"use_index": False, "metric": setting.metric}
@@ -116,7 +117,7 @@ def check(change: Change, report: Report) -> None:
     if "HNSW" in setting.kind:
         every["ef"] = every["refine_factor"] * k + 1
     _check_pylance(change, nearest, every, exactly, scan, ours, report)
-    if setting.kind in COMPARED_BY_CODES and not divisor and k <= 10:
+    if setting.kind in COMPARED_BY_CODES and is_used and not divisor and k <= 10:
         check_codes(change, nearest, report.counts)
 
 
