@@ -11,7 +11,7 @@ import pytest
 
 import lance_core as lance
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
-from lance_core_vector.kinds import hnsw_index
+from lance_core_vector.kinds import hnsw_index, vector_index
 from lance_core_vector.loops.library import numpy_loops
 from tests.vector.test_build import clustered, column, recall, table_of
 
@@ -68,6 +68,20 @@ def test_codes_of_partitions_begin_anywhere(
     for row in (1, 500, 900):
         nearest = {"column": "v", "q": matrix[row], "k": 5, "nprobes": 3, "refine_factor": 4}
         assert dataset.to_table(["id"], nearest=nearest)["id"][0].as_py() == row
+
+
+def test_graphs_of_other_types_are_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matrix = clustered(300)
+    built = table_of(tmp_path, matrix)
+    built.create_index("v", "IVF_HNSW_SQ", num_partitions=1, **SMALL)
+    wrong = pa.schema([pa.field("__vector_id", pa.string())])
+    monkeypatch.setattr(vector_index, "GRAPH_SCHEMA", wrong)
+    dataset = lance.dataset(built.uri)
+    with pytest.warns(lance.errors.IndexWarning, match="has the type uint32 instead of string"):
+        rows = dataset.to_table(["id"], nearest={"column": "v", "q": matrix[7], "k": 1})
+    assert rows["id"].to_pylist() == [7]
 
 
 def test_an_ef_below_the_rows_that_are_ranked_is_refused(tmp_path: Path) -> None:
