@@ -200,6 +200,8 @@ class EnginePart(ArrowInstance):
         """The rows of the scan."""
         try:
             yield from self._scanner.to_batches()
+        except GeneratorExit:  # the engine stops for a reason of its own, which it then states
+            raise
         except BaseException as error:  # also an interrupt in the middle of the scan
             self._table.failure = error
             raise

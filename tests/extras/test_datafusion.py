@@ -11,6 +11,7 @@ import pytest
 import lance_core
 from lance_core.dataset.expressions import datafusion
 from lance_core.dataset.expressions.filters import as_filter, as_value
+from lance_core.dataset.sql_query import EngineTable
 from lance_core.errors import InvalidInputError, ResultTooLargeError, UnsupportedFeatureError
 from tests.each_case import each_case
 from tests.functions import test_list_search as lists
@@ -117,6 +118,14 @@ def test_without_datafusion_the_error_names_function_and_extra(
 
 def test_an_interrupt_ends_evaluations_and_queries_of_datafusion(tmp_path: Path) -> None:
     check_interrupts(interrupted.ENGINE_KINDS, tmp_path)
+
+
+def test_a_scan_that_the_engine_stops_early_has_not_failed() -> None:
+    table = EngineTable(lance_core.write_dataset({"a": [1, 2]}, "memory://stopped"), {})
+    batches = table.get_fragments()[0].to_batches()
+    assert next(batches).num_rows == 2
+    batches.close()
+    assert table.failure is None
 
 
 def test_a_query_that_needs_more_than_its_memory_is_refused(

@@ -213,7 +213,8 @@ def test_a_relative_path_and_a_home_directory_are_understood(
 
 
 def test_unknown_arguments_are_refused_and_those_of_caches_ignored(three_versions: str) -> None:
-    assert lance.dataset(three_versions, index_cache_size=3, session=None).version == 3
+    with pytest.warns(DeprecationWarning, match="use index_cache_size_bytes"):
+        assert lance.dataset(three_versions, index_cache_size=3, session=None).version == 3
     with pytest.raises(TypeError, match="nonsense"):
         lance.dataset(three_versions, nonsense=1)
     with pytest.raises(UnsupportedFeatureError, match="table_id"):
