@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 BLOCK_BYTES = 4 << 20
 """Bytes of vectors, and of their distances, that are compared at once: they stay in the cache."""
 
-MOST_SHORT = 1 << 12
+MAX_SHORT = 1 << 12
 """Rows for each query that a heap holds; more are found by sorting."""
 
 Rows = npt.NDArray[np.int64]
@@ -31,7 +31,7 @@ _SCORES: dict[str, Score] = {"l2": "differences", "cosine": "angles", "dot": "pr
 def candidates(metric: Metric, vectors: Matrix, queries: Matrix, count: int) -> list[Rows]:
     """For each of ``queries``, which are finite, rows with the ``count`` nearest among them."""
     found: dict[int, Rows] = {}
-    if is_compiled() and vectors.dtype == np.float32 and count <= MOST_SHORT and len(vectors):
+    if is_compiled() and vectors.dtype == np.float32 and count <= MAX_SHORT and len(vectors):
         one = len(queries) == 1
         found = (_of_one if one else _of_several)(metric.name, vectors, queries, count)
     others = [number for number in range(len(queries)) if number not in found]

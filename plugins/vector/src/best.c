@@ -18,7 +18,7 @@ int begin_scan(scan_t *scan, PyObject *codes, PyObject *rows, PyObject *masks, i
                int64_t alignment) {
     const int64_t number = PyList_Check(codes) ? PyList_Size(codes) : 0;
     const int has_masks = masks != Py_None;
-    const int64_t room = scan->out[0].len / 4;
+    const int64_t capacity = scan->out[0].len / 4;
     scan->number_of_buffers = number * (has_masks ? 3 : 2);
     scan->buffers = PyMem_Calloc((size_t)scan->number_of_buffers + 1, sizeof *scan->buffers);
     if (!scan->buffers)
@@ -27,8 +27,8 @@ int begin_scan(scan_t *scan, PyObject *codes, PyObject *rows, PyObject *masks, i
     if (!take_buffers(codes, b, number) || !take_buffers(rows, b + number, number) ||
         (has_masks && !take_buffers(masks, b + 2 * number, number)))
         return 0;
-    int fits = width > 0 && room > 0 && holds(&scan->out[0], room, 4) && holds(&scan->out[1], room, 8) &&
-               holds(&scan->out[2], room, 8);
+    int fits = width > 0 && capacity > 0 && holds(&scan->out[0], capacity, 4) && holds(&scan->out[1], capacity, 8) &&
+               holds(&scan->out[2], capacity, 8);
     for (int64_t i = 0; fits && i < number; i++) {
         const int64_t count = b[number + i].len / 8;
         fits = holds(&b[number + i], count, 8) && b[i].len / width == count && b[i].len % width == 0 &&
@@ -40,7 +40,7 @@ int begin_scan(scan_t *scan, PyObject *codes, PyObject *rows, PyObject *masks, i
         return 0;
     }
     scan->partitions = (partitions_t){b, b + number, has_masks ? b + 2 * number : NULL, number};
-    scan->best = (best_t){scan->out[0].buf, scan->out[1].buf, scan->out[2].buf, room, 0};
+    scan->best = (best_t){scan->out[0].buf, scan->out[1].buf, scan->out[2].buf, capacity, 0};
     return 1;
 }
 

@@ -13,7 +13,7 @@ typedef struct {
     float *scores;
     uint64_t *rows;
     int64_t *positions; /* in all partitions, one after the other */
-    int64_t room, size;
+    int64_t capacity, size;
 } best_t;
 
 /* Partition i: `counts[i]` row numbers, codes, and a byte that is 0 for rows that are left out. */
@@ -48,11 +48,11 @@ static inline void sift_down(best_t *best, int64_t at, int64_t size, float score
 
 /* The score above which a row is not among the best. */
 INLINE float limit_of(const best_t *best) {
-    return best->size < best->room ? INFINITY : best->scores[0];
+    return best->size < best->capacity ? INFINITY : best->scores[0];
 }
 
 static inline void offer(best_t *best, float score, uint64_t row, int64_t position) {
-    if (best->size == best->room) {
+    if (best->size == best->capacity) {
         if (is_before(score, row, best->scores[0], best->rows[0]))
             sift_down(best, 0, best->size, score, row, position);
         return;

@@ -45,12 +45,6 @@ INLINE int is_aligned(const void *numbers, int are_floats) {
     return !are_floats || (uintptr_t)numbers % 4 == 0;
 }
 
-INLINE float float_sum(const floats_t *sums) {
-    const floats_t lanes = *sums;
-    const float low = (lanes[0] + lanes[4]) + (lanes[2] + lanes[6]);
-    return low + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
-}
-
 /* Distances are compared only with each other: dot products have no `1 -`. */
 INLINE float distance(int space, const uint8_t *query, const uint8_t *row, int64_t width) {
     if (space == L2_BYTES) {
@@ -102,7 +96,7 @@ INLINE float distance(int space, const uint8_t *query, const uint8_t *row, int64
         for (; i < width; i++)
             rest += (a[i] - b[i]) * (a[i] - b[i]);
         first += second;
-        return float_sum(&first) + rest;
+        return sum_lanes(first) + rest;
     }
     if (space == DOT_FLOATS) {
         for (; i + 2 * LANES <= width; i += 2 * LANES) {
@@ -112,14 +106,14 @@ INLINE float distance(int space, const uint8_t *query, const uint8_t *row, int64
         for (; i < width; i++)
             rest += a[i] * b[i];
         first += second;
-        return -(float_sum(&first) + rest);
+        return -(sum_lanes(first) + rest);
     }
     for (; i + LANES <= width; i += LANES) /* DOT_BYTES */
         for (int lane = 0; lane < LANES; lane++)
             first[lane] += a[i + lane] * (float)row[i + lane];
     for (; i < width; i++)
         rest += a[i] * (float)row[i];
-    return -(float_sum(&first) + rest);
+    return -(sum_lanes(first) + rest);
 }
 
 /* A node in a list of candidates: its distance, as a number that orders like it, in the upper half,

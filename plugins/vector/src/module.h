@@ -36,6 +36,11 @@ INLINE floats_t load_floats(const float *from) {
     return found;
 }
 
+/* The order is the same in all loops, so that their sums are. */
+INLINE float sum_lanes(floats_t sums) {
+    return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+}
+
 INLINE floats_t same_floats(float value) {
     return (floats_t){value, value, value, value, value, value, value, value};
 }

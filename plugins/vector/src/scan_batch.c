@@ -9,16 +9,16 @@ typedef struct {
     const uint64_t *rows;
     const uint8_t *mask; /* or NULL */
     const int64_t *places; /* [queries]: which list of best rows each query has */
-    int64_t count, queries, position, room, lists;
-    float *scores; /* [lists][room]: heaps */
+    int64_t count, queries, position, capacity, lists;
+    float *scores; /* [lists][capacity]: heaps */
     uint64_t *best_rows;
     int64_t *positions, *sizes;
 } batch_t;
 
 INLINE void offer_scores(const batch_t *b, int64_t query) {
     const int64_t list = b->places[query];
-    best_t best = {b->scores + list * b->room, b->best_rows + list * b->room, b->positions + list * b->room, b->room,
-                   b->sizes[list]};
+    best_t best = {b->scores + list * b->capacity, b->best_rows + list * b->capacity, b->positions + list * b->capacity,
+                   b->capacity, b->sizes[list]};
     const float *products = b->products + query * b->count;
     const Py_buffer rows = {.buf = (void *)b->rows}, mask = {.buf = (void *)b->mask};
     const partitions_t all = {NULL, &rows, b->mask ? &mask : NULL, 1};
@@ -46,7 +46,7 @@ WITH_FMA static void offer_queries_fma(const batch_t *b) {
 static const char *offer_batch(const batch_t *b) {
     for (int64_t query = 0; query < b->queries; query++)
         if (b->places[query] < 0 || b->places[query] >= b->lists || b->sizes[b->places[query]] < 0 ||
-            b->sizes[b->places[query]] > b->room)
+            b->sizes[b->places[query]] > b->capacity)
             return MISMATCH;
 #ifdef WITH_FMA
     if (has_fma()) {
@@ -67,14 +67,14 @@ static PyObject *py_offer_batch(PyObject *self, PyObject *args) {
                           &b[7], &b[8], &b[9]))
         return release(b, 10), NULL;
     const int64_t count = b[3].len / 8, queries = b[5].len / 8, lists = b[9].len / 8;
-    const int64_t room = lists ? b[6].len / 4 / lists : 0;
-    if (room < 1 || (queries && count > INT64_MAX / 4 / queries) || !holds(&b[0], queries * count, 4) ||
+    const int64_t capacity = lists ? b[6].len / 4 / lists : 0;
+    if (capacity < 1 || (queries && count > INT64_MAX / 4 / queries) || !holds(&b[0], queries * count, 4) ||
         !holds(&b[1], count, 4) || !holds(&b[2], count, 4) || !holds(&b[3], count, 8) ||
-        (b[4].len && !holds(&b[4], count, 1)) || !holds(&b[5], queries, 8) || !holds(&b[6], lists * room, 4) ||
-        !holds(&b[7], lists * room, 8) || !holds(&b[8], lists * room, 8) || !holds(&b[9], lists, 8))
+        (b[4].len && !holds(&b[4], count, 1)) || !holds(&b[5], queries, 8) || !holds(&b[6], lists * capacity, 4) ||
+        !holds(&b[7], lists * capacity, 8) || !holds(&b[8], lists * capacity, 8) || !holds(&b[9], lists, 8))
         return done(b, 10, MISMATCH, 0);
     const batch_t batch = {b[0].buf, b[1].buf, b[2].buf, b[3].buf, b[4].len ? b[4].buf : NULL,
-                           b[5].buf, count,    queries,  position, room,
+                           b[5].buf, count,    queries,  position, capacity,
                            lists,    b[6].buf, b[7].buf, b[8].buf, b[9].buf};
     WITHOUT_GIL(offer_batch(&batch))
     return done(b, 10, error, 0);

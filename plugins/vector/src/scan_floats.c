@@ -7,10 +7,6 @@ typedef struct {
     const float *query;
 } floats_scan_t;
 
-INLINE float sum_lanes(floats_t sums) {
-    return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
-}
-
 INLINE float squared_difference(const float *vector, const float *query, int64_t count) {
     floats_t sums[4] = {{0}, {0}, {0}, {0}};
     int64_t i = 0;

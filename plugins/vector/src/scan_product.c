@@ -159,7 +159,7 @@ static const char *scan_nibbles(const product_t *p, best_t *best) {
     int64_t position = 0;
     for (int64_t number = 0; number < p->partitions.number; number++) {
 #ifdef WITH_AVX2
-        if (has_avx2() && 2 * p->width <= MOST_SUMMED)
+        if (has_avx2() && 2 * p->width <= MAX_SUMMED)
             scan_shuffled(p, best, number, position);
         else
 #endif

@@ -1,7 +1,7 @@
 /* Scans of scalar-quantised codes, one byte a number: sums of squared differences from the codes of a query. */
 #include "best.h"
 
-#define MOST_WIDTH 32768 /* numbers whose squared differences 32 bits hold the sum of */
+#define MAX_WIDTH 32768 /* numbers whose squared differences 32 bits hold the sum of */
 
 typedef struct {
     partitions_t partitions;
@@ -93,7 +93,7 @@ static PyObject *py_scan_scalar(PyObject *self, PyObject *args) {
         return release(&query, 1), release(scan.out, 3), NULL;
     if (begin_scan(&scan, codes, rows, masks, query.len, 1)) {
         const scalar_t s = {scan.partitions, query.len, query.buf, (float)scale};
-        if (query.len > MOST_WIDTH)
+        if (query.len > MAX_WIDTH)
             error = MISMATCH;
         else
             WITHOUT_GIL(scan_scalar(&s, &scan.best))

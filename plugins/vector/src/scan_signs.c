@@ -118,7 +118,7 @@ static const char *scan_signs(const signs_t *s, best_t *best) {
     int64_t position = 0;
 #ifdef WITH_FMA
     small_tables_t small;
-    const int is_small = has_fma() && 2 * s->width <= MOST_SUMMED;
+    const int is_small = has_fma() && 2 * s->width <= MAX_SUMMED;
     if (is_small)
         make_small(s->tables, 2 * s->width, &small);
 #endif

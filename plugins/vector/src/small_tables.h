@@ -5,12 +5,12 @@
 #include <math.h>
 #include <stdint.h>
 
-#define MOST_SUMMED 256 /* tables whose numbers 16 bits hold the sum of */
+#define MAX_SUMMED 256 /* tables whose numbers 16 bits hold the sum of */
 
 /* Tables of whole numbers below 256: `least + scale * sum` of their numbers is not above the sum of
  * the numbers of a table of floats. */
 typedef struct {
-    uint8_t numbers[MOST_SUMMED][16];
+    uint8_t numbers[MAX_SUMMED][16];
     double least, scale;
     double size; /* the sum of the sizes of the least numbers, which may cancel in `least` */
 } small_tables_t;

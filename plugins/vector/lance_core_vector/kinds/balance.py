@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from lance_core.hookspecs.indices import IndexRows
     from lance_core_vector.training.partitioned_rows import PartitionedRows
 
-SPLIT = 4
+MAX_GROWTH = 4
 """A partition is split if it has more than so many times the rows that it should have."""
 
-JOIN = 4
+MAX_SHRINKAGE = 4
 """Partitions are joined if all of them have fewer than this part of the rows, on average."""
 
 Numbers = npt.NDArray[np.int64]
@@ -65,9 +65,9 @@ def balanced(
 def _unbalanced(lengths: Numbers, parameters: BuildParameters) -> tuple[Numbers, Numbers]:
     """The partitions to split, and those to join."""
     target = parameters.partition_rows or PARTITION_ROWS[parameters.kind]
-    split = np.flatnonzero(lengths > SPLIT * target)
+    split = np.flatnonzero(lengths > MAX_GROWTH * target)
     total, count = int(lengths.sum()), len(lengths)
-    if parameters.partition_rows is None or total * JOIN >= target * count:
+    if parameters.partition_rows is None or total * MAX_SHRINKAGE >= target * count:
         return split, np.empty(0, np.int64)
     left = max(1, -(-total // target))
     order = np.argsort(lengths, kind="stable")

@@ -43,11 +43,12 @@ def best_of_queries(
         return [None] * len(vectors)
     vectors = vectors.astype(np.float32, copy=False)  # they are float64 where the centroids are
     masks_first = allowed is not None and allowed.share < FEW_ALLOWED
-    room = count + SPARE_ROWS
+    capacity = count + SPARE_ROWS
     if allowed is not None and not masks_first:
-        room += int(0.25 * count / allowed.share) + SPARE_ROWS
-    room = min(room, sum(len(one.rows) for one in partitions) + 1)  # never full with all rows
-    best = BestOfQueries(len(vectors), room)
+        capacity += int(0.25 * count / allowed.share) + SPARE_ROWS
+    # Never full with all rows.
+    capacity = min(capacity, sum(len(one.rows) for one in partitions) + 1)
+    best = BestOfQueries(len(vectors), capacity)
     position = 0
     for partition, queries in searched:
         codes, squares, _ = partition.codes
@@ -68,7 +69,7 @@ def best_of_queries(
     parts = zip(found, np.split(counts, ends), np.split(near, ends), strict=True)
     for number, (own, mask, some) in enumerate(parts):
         scores = own.scores[mask]
-        is_full, is_enough = len(own.scores) == room, len(scores) >= count
+        is_full, is_enough = len(own.scores) == capacity, len(scores) >= count
         if is_full and not (is_enough and own.scores[-1] - scores[count - 1] > 2 * errors[number]):
             answers.append(None)
             continue

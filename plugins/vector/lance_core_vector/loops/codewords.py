@@ -16,7 +16,7 @@ BLOCK_ROWS = 1 << 14
 CODEWORDS = (16, 256)
 """How many codewords there may be."""
 
-MOST_NUMBERS = 64
+MAX_NUMBERS = 64
 """Numbers of a part up to which the codewords stay in the cache."""
 
 _NONE = np.empty(0)

@@ -17,7 +17,7 @@ Bytes = npt.NDArray[np.uint8]
 Codes = tuple[npt.NDArray[Any], ...]
 """The codes of a partition, one vector a row, as `arranged` returns them."""
 
-MOST_WIDTH = 32768
+MAX_WIDTH = 32768
 """Numbers of a vector at most, so that 32 bits hold the sums."""
 
 MIDDLE = 128
@@ -62,7 +62,7 @@ def best_by_scalars(
     count: int,
 ) -> BestRows:
     """The ``count`` rows with the lowest `scalar_scores`."""
-    if is_compiled() and len(query) <= MOST_WIDTH and all(len(one) == 1 for one in codes):
+    if is_compiled() and len(query) <= MAX_WIDTH and all(len(one) == 1 for one in codes):
         arguments = [one[0] for one in codes], [*rows], masks, query, scale
         found = best_by(native.scan_scalar, count, *arguments)
         assert found is not None

@@ -98,10 +98,10 @@ def recall_report(  # noqa: PLR0913 (each has a default)
     if metric is not None:
         base["metric"] = metric
     start = time.process_time()
-    asked = _Queries(dataset, base, matrix, own, k)
-    exact = asked.answers({"use_index": False})
+    queried = _Queries(dataset, base, matrix, own, k)
+    exact = queried.answers({"use_index": False})
     exact_seconds = (time.process_time() - start) / len(matrix)
-    measured = [_measured(asked, exact, one) for one in options]
+    measured = [_measured(queried, exact, one) for one in options]
     return RecallReport(column, k, len(matrix), tuple(measured), exact_seconds)
 
 
@@ -163,12 +163,12 @@ class _Queries:
 
 
 def _measured(
-    asked: _Queries, exact: Sequence[set[int]], options: Mapping[str, Any]
+    queries: _Queries, exact: Sequence[set[int]], options: Mapping[str, Any]
 ) -> MeasuredRecall:
     shares, seconds = [], []
-    asked.alone(0).answers(options)  # reads what is cached
+    queries.alone(0).answers(options)  # reads what is cached
     for number, nearest in enumerate(exact):
-        one = asked.alone(number)
+        one = queries.alone(number)
         start = time.process_time()
         (found,) = one.answers(options)
         seconds.append(time.process_time() - start)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from lance_core_vector.loops.codewords import (
     CODEWORDS,
-    MOST_NUMBERS,
+    MAX_NUMBERS,
     Codebook,
     assigned_codewords,
 )
@@ -82,7 +82,7 @@ def _assigned(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """The owner of each vector, and the sum and the number of the vectors of each centroid."""
     count, width = centroids.shape
-    if count in CODEWORDS and width <= MOST_NUMBERS and not by_angle:
+    if count in CODEWORDS and width <= MAX_NUMBERS and not by_angle:
         return assigned_codewords(vectors, Codebook(centroids[None]))
     owners = nearest(vectors, centroids, by_angle=by_angle)
     return owners, sum_by_owner(vectors, owners, count), np.bincount(owners, minlength=count)
