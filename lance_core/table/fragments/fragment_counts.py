@@ -48,6 +48,7 @@ class FragmentCounts:
     """
 
     table: Int64Array
+    _totals: tuple[int, ...] = ()  # a cache: a scan asks for the number of its rows several times
 
     @classmethod
     def of(cls, raw: Sequence[bytes]) -> FragmentCounts:
@@ -130,13 +131,17 @@ class FragmentCounts:
         totals = self.totals()
         return totals[Count.PHYSICAL_ROWS] - totals[Count.DELETED_ROWS]
 
-    def totals(self) -> list[int]:
+    def totals(self) -> tuple[int, ...]:
         """The exact sum of each `Count`, which may exceed 64 bits."""
+        if not self._totals:
+            object.__setattr__(self, "_totals", self._sums())
+        return self._totals
+
+    def _sums(self) -> tuple[int, ...]:
         bound = max(int(self.table.max(initial=0)), -int(self.table.min(initial=0)))
         if self.table.shape[1] * bound <= _MAX:
-            sums: list[int] = self.table.sum(axis=1).tolist()
-            return sums
-        return [sum(row.tolist()) for row in self.table]
+            return tuple(self.table.sum(axis=1).tolist())
+        return tuple(sum(row.tolist()) for row in self.table)
 
 
 def _scanned(fragments: MessageRanges) -> Int64Array:

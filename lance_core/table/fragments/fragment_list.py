@@ -149,7 +149,8 @@ class FragmentList(Sequence[Fragment]):
         """
         if self._counts is None and stop - first <= FEW_FRAGMENTS:
             return self[first:stop].counts
-        return self.counts[first:stop]
+        counts = self.counts
+        return counts if stop - first == len(self) else counts[first:stop]
 
     @property
     def ids(self) -> tuple[int, ...]:

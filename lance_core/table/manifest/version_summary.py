@@ -45,7 +45,7 @@ class VersionTotals(NamedTuple):
         )
 
 
-def _live_rows(counts: FragmentCounts, totals: list[int], is_reliable: bool) -> int:
+def _live_rows(counts: FragmentCounts, totals: tuple[int, ...], is_reliable: bool) -> int:
     """The number of rows that are not deleted, in the fragments for which it is known."""
     are_known = counts.are_known
     if is_reliable and are_known.all():

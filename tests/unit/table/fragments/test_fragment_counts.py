@@ -87,7 +87,8 @@ def test_unknown_counts_make_the_live_rows_unknown() -> None:
 def test_totals_may_exceed_64_bits() -> None:
     for number in (2**62, -(2**63)):
         counts = FragmentCounts(np.full((len(Count), 5), number))
-        assert counts.totals() == [5 * number] * len(Count)
+        assert counts.totals() == (5 * number,) * len(Count)
+        assert counts.totals() is counts.totals()
 
 
 def test_versions_share_the_counts_of_equal_fragments(monkeypatch: pytest.MonkeyPatch) -> None:
