@@ -59,6 +59,12 @@ Py_buffer *numbers_of(PyObject *list, const partitions_t *partitions, const char
     return found;
 }
 
+void free_numbers(Py_buffer *numbers, const partitions_t *partitions) {
+    if (numbers)
+        release(numbers, (int)partitions->number);
+    PyMem_Free(numbers);
+}
+
 PyObject *end_scan(scan_t *scan, const char *error) {
     if (scan->buffers)
         for (int64_t i = 0; i < scan->number_of_buffers; i++)

@@ -120,8 +120,11 @@ typedef struct {
 int begin_scan(scan_t *scan, PyObject *codes, PyObject *rows, PyObject *masks, int64_t width,
                int64_t alignment);
 
-/* Buffers of a list, as many as there are partitions, with a number for each row; NULL with an error. */
+/* Buffers of a list, as many as there are partitions, with a number for each row. Call `free_numbers`
+ * in any case, also with an error. */
 Py_buffer *numbers_of(PyObject *list, const partitions_t *partitions, const char **error);
+
+void free_numbers(Py_buffer *numbers, const partitions_t *partitions);
 
 /* The number of best rows, which are sorted. */
 PyObject *end_scan(scan_t *scan, const char *error);

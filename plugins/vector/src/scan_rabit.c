@@ -106,12 +106,8 @@ static PyObject *py_scan_rabit(PyObject *self, PyObject *args) {
                                 (float)half, b[1].buf, b[2].buf};
         if (!error)
             WITHOUT_GIL(scan_rabit(&s, &scan.best))
-        if (adds)
-            release(adds, (int)partitions->number);
-        if (factors)
-            release(factors, (int)partitions->number);
-        PyMem_Free(adds);
-        PyMem_Free(factors);
+        free_numbers(adds, partitions);
+        free_numbers(factors, partitions);
     }
     release(b, 3);
     return end_scan(&scan, error);

@@ -154,12 +154,8 @@ static PyObject *py_scan_signs(PyObject *self, PyObject *args) {
         const signs_t s = {*partitions, adds, factors, width, b[0].buf, (float)half, b[1].buf, b[2].buf};
         if (!error)
             WITHOUT_GIL(scan_signs(&s, &scan.best))
-        if (adds)
-            release(adds, (int)partitions->number);
-        if (factors)
-            release(factors, (int)partitions->number);
-        PyMem_Free(adds);
-        PyMem_Free(factors);
+        free_numbers(adds, partitions);
+        free_numbers(factors, partitions);
     }
     release(b, 3);
     return end_scan(&scan, error);
