@@ -67,18 +67,16 @@ class HnswIndex(IvfIndex):
         ef = max(count, query.options.ef or max(MIN_EF, EF_PER_ROW * count))
         while True:
             ef_in_all = int(ef / share)
-            partitions, is_complete = [], True
-            for number in numbers:
-                rows = int(self.model.lengths[number])
-                if rows <= SCANNED_ROWS * ef_in_all:
-                    partitions += self._partitions.get([number])
-                    continue
-                is_complete = False
-                found = graphs.get(number)
+            # To follow a graph of few rows takes longer than to compare all of their codes.
+            limit = SCANNED_ROWS * ef_in_all
+            large = [number for number in numbers if self.model.lengths[number] > limit]
+            small = [number for number in numbers if self.model.lengths[number] <= limit]
+            partitions = self._partitions.get(small)
+            for number in large:
                 form = comparison.query(vector, number)
-                partitions.append(found.near(form, ef_in_all, self.quantizer))
+                partitions.append(graphs.get(number).near(form, ef_in_all, self.quantizer))
             hits = best_in(partitions, scorer, query, count, allowed)
-            if len(hits.rows) >= count or is_complete:
+            if len(hits.rows) >= count or not large:
                 return hits
             ef *= _GROWTH
 
