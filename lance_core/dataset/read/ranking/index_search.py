@@ -62,7 +62,7 @@ class IndexSearch:
 
     @property
     def num_others(self) -> int:
-        """The spans that are ranked by their values, since the index does not cover them."""
+        """The number of spans that the index does not cover: they are ranked by their values."""
         return len(self._other_spans)
 
     @cached_property
@@ -105,9 +105,8 @@ class IndexSearch:
     def _of_index(self, *, refines: bool) -> list[Hits]:
         """The best rows that the index covers, with exact scores if ``refines``."""
         snapshot, plan = self._snapshot, self._covered
-        if not (
-            plan.is_selective or not self._is_whole or len(plan.spans) < len(self._index.fragments)
-        ):
+        has_all_fragments = len(plan.spans) >= len(self._index.fragments)
+        if self._is_whole and has_all_fragments and not plan.is_selective:
             return self._ranked(None, refines=refines)
         if self.tests_best:
             hits = self._tested(refines=refines)
