@@ -46,6 +46,7 @@ class Query:
 
 _PROBES = tuple({"nprobes": probes} for probes in (1, 2, 5, 10, 20, ALL_PROBES))
 _EF = tuple({"ef": ef} for ef in (15, 30, 50, 100, 200))
+"""The last two are enough for ten times the rows of an answer, which a refinement ranks again."""
 
 
 def _with_refinement(sweep: tuple[Options, ...]) -> tuple[Options, ...]:
@@ -149,7 +150,7 @@ KINDS = (
         ),
         same(1.8),
         by_processor=True,
-        sweep=_with_refinement(_EF),
+        sweep=_EF + tuple({**options, "refine_factor": REFINE} for options in _EF[-2:]),
     ),
 )
 
