@@ -14,7 +14,11 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PLUGINS = {"kernels": "tests/kernels", "vector": "tests/vector/loops"}
+PLUGINS = {
+    "kernels": "tests/kernels",
+    "text": "tests/text/loops",
+    "vector": "tests/vector/loops",
+}
 """The plugins with inner loops, and where their tests are."""
 
 FLAGS = "-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g -O1"

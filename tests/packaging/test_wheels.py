@@ -20,11 +20,13 @@ PROGRAM = """
 import importlib.metadata, json, os
 import lance_core as lance, pyarrow as pa
 from lance_core.plugins import get_manager
+from lance_core_text.loops import library as text_loops
 from lance_core_vector.loops.library import is_compiled
 
 lance.write_dataset(pa.table({"x": ["text"] * 9}), "compiled.lance")
 told = {"kernels": get_manager().encodings.kernels.fsst_decode.__module__}
 told["vector"] = is_compiled()
+told["text"] = text_loops.is_compiled()
 written = lance.write_dataset(pa.table({"x": range(1000)}), "table.lance")
 told["table"] = written.version, lance.dataset("table.lance").count_rows("x >= 10")
 uri = "file+sql://" + os.path.abspath("decided.lance")
@@ -73,11 +75,12 @@ def test_every_plugin_has_an_extra_of_the_same_release(told: dict[str, Any]) -> 
 
 
 def test_the_inner_loops_are_compiled_and_in_use(told: dict[str, Any], wheels: Path) -> None:
-    for package in ("lance_core_kernels", "lance_core_vector"):
+    for package in ("lance_core_kernels", "lance_core_text", "lance_core_vector"):
         (wheel,) = wheels.glob(f"{package}-*")
         assert "-cp311-abi3-" in wheel.name
         assert held(wheel).count(f"{package}/_native.abi3.so") == 1
     assert told["kernels"] == "lance_core_kernels.strings"
+    assert told["text"]
     assert told["vector"]
 
 

@@ -14,6 +14,7 @@ from lance_core.query import FullTextQuery
 from lance_core_text.analyzers.analyze import analyze_texts
 from lance_core_text.analyzers.parameters import TextParameters
 from lance_core_text.postings.vocabulary import Vocabulary
+from lance_core_text.queries.clauses import Role
 from lance_core_text.queries.compound import CompoundQuery
 from lance_core_text.queries.text_query import TextQuery
 from lance_core_text.queries.words import TextMatch
@@ -95,7 +96,7 @@ def _matches(query: str | FullTextQuery) -> Iterator[TextMatch]:
 
 def _leaves(query: RankedQuery) -> Iterator[TextMatch]:
     if isinstance(query, TextQuery):
-        yield query.match
+        yield from (match for role, match in query.asked if role is not Role.MUST_NOT)
     elif isinstance(query, CompoundQuery):
         for part in query.scored_parts:
             yield from _leaves(part)

@@ -19,8 +19,10 @@ from lance_core.hookspecs.searches import (
 from lance_core_text.analyzers.lookup import analyzer_named
 from lance_core_text.postings.index_files import IndexMetadata
 from lance_core_text.postings.partition import ROW_ID, Partition, has_repeated
-from lance_core_text.scoring.bm25 import Floats, Statistics
-from lance_core_text.scoring.score_partition import Scored
+from lance_core_text.queries.clauses import ALL_ROWS
+from lance_core_text.scoring.bm25 import Statistics
+from lance_core_text.scoring.scored import Scored
+from lance_core_text.scoring.scorer import PartitionScorer
 
 _FEW_ALLOWED = 0.3
 """The share of allowed rows below which all rows are masked before the best ones are chosen."""
@@ -36,8 +38,8 @@ class PartitionQuery(Protocol):
     def statistics(self) -> Statistics:
         """Those of all segments."""
 
-    def score(self, partition: Partition, norms: Floats) -> Scored:
-        """The documents that match, with their scores."""
+    def score(self, scorer: PartitionScorer, count: int) -> Scored:
+        """The best ``count`` documents that match, or more, in any order."""
 
 
 class InvertedIndex(RankedIndex):
@@ -49,7 +51,7 @@ class InvertedIndex(RankedIndex):
         self.text_parameters = metadata.parameters
         analyzer_named(metadata.parameters.base_tokenizer)  # raises if it is not installed
         self.partitions = tuple(Partition(folder, number) for number in metadata.partitions)
-        self._norms: dict[tuple[int, float], Floats] = {}
+        self._scorers: dict[tuple[int, float], PartitionScorer] = {}
 
     @property
     def nbytes(self) -> int:
@@ -85,46 +87,50 @@ class InvertedIndex(RankedIndex):
 
     def top(self, query: RankedQuery, count: int, allowed: AllowedRows | None) -> Sequence[Hits]:
         asked: PartitionQuery = query  # type: ignore[assignment]  # text queries choose such indices
-        rows, scores = [], []
-        for number, partition in enumerate(self.partitions):
-            found = asked.score(partition, self._norms_of(number, asked.statistics))
-            rows.append(partition.documents.rows[found.documents])
-            scores.append(found.scores)
-        if not rows:
-            return [Hits(np.empty(0, np.uint64), np.empty(0, np.float32))]
-        hits = _best(np.concatenate(rows), np.concatenate(scores), count, allowed)
-        if len(rows) > 1 and has_repeated(hits.rows):
-            raise CorruptFileError("a row is in two documents", field=ROW_ID)
-        return [hits]
+        if allowed is None:
+            return [self._best(asked, count)]
+        if allowed.share < _FEW_ALLOWED:
+            hits = self._best(asked, ALL_ROWS, allowed)
+            return [Hits(hits.rows[:count], hits.scores[:count])]
+        wanted = count + _SPARE_ROWS
+        while True:
+            hits = self._best(asked, wanted)
+            is_allowed = allowed.mask(hits.rows)
+            if len(hits.rows) < wanted or np.count_nonzero(is_allowed) >= count:
+                return [Hits(hits.rows[is_allowed][:count], hits.scores[is_allowed][:count])]
+            wanted *= 8
 
-    def _norms_of(self, number: int, statistics: Statistics) -> Floats:
+    def _best(self, query: PartitionQuery, count: int, allowed: AllowedRows | None = None) -> Hits:
+        """The best ``count`` rows, of all or of those that are allowed."""
+        all_rows, all_scores = [], []
+        for number, partition in enumerate(self.partitions):
+            found = query.score(self._scorer(number, query.statistics), count)
+            rows, scores = partition.documents.rows[found.documents], found.scores
+            if allowed is not None:
+                is_allowed = allowed.mask(rows)
+                rows, scores = rows[is_allowed], scores[is_allowed]
+            all_rows.append(rows)
+            all_scores.append(scores)
+        if not all_rows:
+            return Hits(np.empty(0, np.uint64), np.empty(0, np.float32))
+        hits = best_of(np.concatenate(all_rows), np.concatenate(all_scores), count, ascending=False)
+        if len(all_rows) > 1 and has_repeated(hits.rows):
+            raise CorruptFileError("a row is in two documents", field=ROW_ID)
+        return hits
+
+    def _scorer(self, number: int, statistics: Statistics) -> PartitionScorer:
         """The norms of the documents of a partition, kept for the next query."""
         key = number, float(statistics.average_length)
-        found = self._norms.get(key)
+        found = self._scorers.get(key)
         if found is None:
-            if len(self._norms) > 2 * len(self.partitions):  # of tables with other segments
-                self._norms.clear()
-            found = statistics.norms(self.partitions[number].scored_lengths)
-            self._norms[key] = found
+            if len(self._scorers) > 2 * len(self.partitions):  # of tables with other segments
+                self._scorers.clear()
+            partition = self.partitions[number]
+            found = PartitionScorer(partition, statistics.norms(partition.scored_lengths))
+            self._scorers[key] = found
         return found
 
 
 def _frequency(partition: Partition, term: str) -> int:
     number = partition.number(term)
     return 0 if number is None else int(partition.lengths[number])
-
-
-def _best(rows: np.ndarray, scores: Floats, count: int, allowed: AllowedRows | None) -> Hits:
-    """The best allowed rows."""
-    if allowed is not None and (allowed.share < _FEW_ALLOWED or count >= len(rows)):
-        is_allowed = allowed.mask(rows)
-        rows, scores, allowed = rows[is_allowed], scores[is_allowed], None
-    if allowed is None:
-        return best_of(rows, scores, count, ascending=False)
-    wanted = count + _SPARE_ROWS
-    while True:
-        hits = best_of(rows, scores, wanted, ascending=False)
-        is_allowed = allowed.mask(hits.rows)
-        if wanted >= len(rows) or np.count_nonzero(is_allowed) >= count:
-            return Hits(hits.rows[is_allowed][:count], hits.scores[is_allowed][:count])
-        wanted *= 8

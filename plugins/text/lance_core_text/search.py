@@ -24,6 +24,7 @@ from lance_core.query import (
 )
 from lance_core_text.analyzers.columns import is_text
 from lance_core_text.plugin import DETAILS_URL
+from lance_core_text.queries.clauses import Role
 from lance_core_text.queries.compound import BestTextQuery, BooleanTextQuery, BoostTextQuery
 from lance_core_text.queries.fuzzy import Fuzziness
 from lance_core_text.queries.text_query import TextQuery
@@ -129,8 +130,14 @@ def _of_boolean(query: BooleanQuery, type_of: TypeOf, depth: int) -> RankedQuery
     groups = (by_occur[Occur.MUST], by_occur[Occur.SHOULD], by_occur[Occur.MUST_NOT])
     if not groups[0] and not groups[1]:
         raise InvalidInputError("a boolean query must have at least one should or must query")
+    parts = [*groups[0], *groups[1], *groups[2]]
+    is_flat = all(isinstance(one, TextQuery) and len(one.asked) == 1 for one in parts)
+    if is_flat and len({one.column for one in parts}) == 1:
+        roles = [role for role, own in zip(Role, groups, strict=True) for _ in own]
+        pairs = zip(roles, parts, strict=True)
+        return TextQuery([(role, one.asked[0][1]) for role, one in pairs])  # type: ignore[attr-defined]
     counts = (len(groups[0]), len(groups[1]), len(groups[2]))
-    return BooleanTextQuery([*groups[0], *groups[1], *groups[2]], counts)
+    return BooleanTextQuery(parts, counts)
 
 
 def _fuzziness(query: MatchQuery) -> Fuzziness | None:
@@ -152,7 +159,7 @@ def _leaf(match: TextMatch, type_of: TypeOf) -> TextQuery:
             f"column {match.column!r} has values of type {kind}: strings and lists of them are "
             "searched"
         )
-    return TextQuery(match)
+    return TextQuery([(Role.SHOULD, match)])
 
 
 def _check_granularity(granularity: DocumentGranularity | None) -> None:

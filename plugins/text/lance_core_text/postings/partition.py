@@ -13,7 +13,7 @@ from lance_core.hookspecs.analyzers import Integers
 from lance_core.hookspecs.concurrency import LruCache, cached_property
 from lance_core.hookspecs.indices import IndexFolder, RowNumbers, count_parts
 from lance_core_text.postings import index_files
-from lance_core_text.postings.blocks import BlockLayout, Postings, decode_blocks
+from lance_core_text.postings.blocks import BlockLayout, Bytes, Postings, decode_blocks
 from lance_core_text.postings.positions import Streams, decode_lists, decode_streams
 from lance_core_text.postings.token_set import TokenSet, read_tokens
 from lance_core_text.postings.vocabulary import Vocabulary
@@ -30,7 +30,22 @@ POSITION_STREAM = "_compressed_position"
 POSITION_OFFSETS = "_position_block_offset"
 
 MAX_CACHED_BYTES = 256 << 20
-"""Maximum bytes of cached postings of a partition, decoded."""
+"""Maximum bytes of cached postings of a partition: blocks for the compiled loops, decoded ones for
+numpy."""
+
+_MAX_KNOWN_TERMS = 1 << 14
+"""Terms whose numbers are kept, of a partition."""
+
+
+class TermBlocks(NamedTuple):
+    """Blocks, or streams of positions, of a term: i is ``data[offsets[i] : offsets[i + 1]]``.
+
+    ``length``: the documents of all blocks.
+    """
+
+    data: Bytes
+    offsets: Integers
+    length: int
 
 
 class Documents(NamedTuple):
@@ -53,6 +68,12 @@ class Partition:
         self._cache: LruCache[tuple[int, bool], _Cached] = LruCache(
             MAX_CACHED_BYTES, lambda one: one.nbytes + 256, made_once=True
         )
+        self._blocks: LruCache[tuple[int, bool], TermBlocks] = LruCache(
+            MAX_CACHED_BYTES,
+            lambda one: one.data.nbytes + one.offsets.nbytes + 256,
+            made_once=True,
+        )
+        self._numbers: dict[str, int | None] = {}
 
     @property
     def num_documents(self) -> int:
@@ -129,10 +150,38 @@ class Partition:
 
     def number(self, term: str) -> int | None:
         """The number of ``term``; None if no document has it. Raises `CorruptFileError`."""
+        known = self._numbers
+        if term in known:
+            return known[term]
         number = self.tokens.number(term)
         if number is not None and not 0 <= number < self.num_terms:
             raise CorruptFileError(f"a term has the number {number}", self._tokens.path)
+        if len(known) >= _MAX_KNOWN_TERMS:
+            self._numbers = known = {}
+        known[term] = number
         return number
+
+    @property
+    def postings_path(self) -> str:
+        """The path of the file of postings."""
+        return self._postings.path
+
+    @property
+    def has_streams(self) -> bool:
+        """True if positions are streams, False if they are lists of blocks or missing."""
+        return self.has_positions and index_files.has_streams(self._postings)
+
+    def blocks(self, number: int) -> TermBlocks:
+        """The blocks of a term as they are stored. Raises `CorruptFileError`."""
+        return self._blocks.get((number, False), lambda: self._read_blocks(number))
+
+    def streams(self, number: int) -> tuple[Bytes, Integers]:
+        """The streams of positions of a term, one a block, and their offsets.
+
+        Raises `CorruptFileError`.
+        """
+        found = self._blocks.get((number, True), lambda: self._read_streams(number))
+        return found.data, found.offsets
 
     def postings(self, number: int) -> Postings:
         """The postings of a term. Raises `CorruptFileError`."""
@@ -149,10 +198,24 @@ class Partition:
         _ = self.documents, self.tokens, self.lengths
 
     def _read(self, number: int) -> _Cached:
+        data, offsets, _ = self._read_blocks(number)
+        return _Cached(self._decoded(data, offsets, self.lengths[number : number + 1]), None)
+
+    def _read_blocks(self, number: int) -> TermBlocks:
         count_parts(1)
         (stored,) = self._postings.arrays([POSTING], number, number + 1)
-        data, offsets = _items(stored.flatten())
-        return _Cached(self._decoded(data, offsets, self.lengths[number : number + 1]), None)
+        return TermBlocks(*_items(stored.flatten()), int(self.lengths[number]))
+
+    def _read_streams(self, number: int) -> TermBlocks:
+        path = self._postings.path
+        try:
+            columns = [POSITION_STREAM, POSITION_OFFSETS]
+            stored, offsets = self._postings.arrays(columns, number, number + 1)
+            lengths = self.lengths[number : number + 1]
+            data, streams = _streams(stored, offsets, lengths, self.layout)
+        except (ValueError, TypeError) as error:
+            raise CorruptFileError(str(error), path, field=POSITION_STREAM) from None
+        return TermBlocks(data, np.append(streams.starts, len(data)), int(lengths[0]))
 
     def all_postings(self) -> Postings:
         """The postings of all terms, by their numbers. Raises `CorruptFileError`."""

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from lance_core.errors import CorruptFileError
 from lance_core.hookspecs.analyzers import Integers
 from lance_core.hookspecs.indices import IndexFileReader
+from lance_core_text.loops.near_terms import place_of
 from lance_core_text.postings.fst import Fst
 
 FST_BYTES = "_token_fst_bytes"
@@ -42,16 +43,8 @@ class SortedTokens:
             raise CorruptFileError("terms are not sorted", path, field=TERM_COLUMN)
 
     def number(self, term: str) -> int | None:
-        low, high = 0, len(self._terms)
-        wanted = term.encode()
-        while low < high:
-            middle = (low + high) // 2
-            if self._terms[middle].as_buffer().to_pybytes() < wanted:
-                low = middle + 1
-            else:
-                high = middle
-        is_there = low < len(self._terms) and self._terms[low].as_py() == term
-        return int(self._numbers[low]) if is_there else None
+        place = place_of(self._terms, term)
+        return None if place is None else int(self._numbers[place])
 
     def all(self) -> tuple[pa.Array, Integers]:
         return self._terms, self._numbers

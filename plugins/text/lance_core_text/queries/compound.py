@@ -10,7 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.hookspecs.searches import Hits, RankedQuery, best_of
-from lance_core_text.queries.text_query import ALL_ROWS, SCORE
+from lance_core_text.queries.clauses import ALL_ROWS
+from lance_core_text.queries.text_query import SCORE
+from lance_core_text.queries.united_hits import boolean_scores, united
 
 
 class CompoundQuery(RankedQuery):
@@ -42,13 +44,7 @@ class CompoundQuery(RankedQuery):
         return self.parts
 
     def combined(self, hits: Sequence[Hits]) -> Hits:
-        every = np.sort(np.concatenate([one.rows for one in hits]))
-        rows = every[np.append(True, every[1:] != every[:-1])[: len(every)]]
-        scores = []
-        for one in hits:
-            own = np.full(len(rows), np.nan, np.float32)
-            own[np.searchsorted(rows, one.rows)] = one.scores
-            scores.append(own)
+        rows, scores = united(hits)
         return best_of(rows, self.total(scores), self.k, ascending=False)
 
     def up_to(self, count: int) -> RankedQuery:
@@ -70,11 +66,7 @@ class CompoundQuery(RankedQuery):
 
 
 class BooleanTextQuery(CompoundQuery):
-    """Rows that all of the first parts have, and none of the last ones; see ``counts``.
-
-    ``counts``: how many parts must match, should match, and must not. Without one that must, one
-    that should is enough. The scores of parts that match are added.
-    """
+    """The rows of parts in any columns, by `boolean_scores`."""
 
     def __init__(
         self, parts: Sequence[RankedQuery], counts: tuple[int, int, int], k: int = ALL_ROWS
@@ -90,20 +82,7 @@ class BooleanTextQuery(CompoundQuery):
         return self.parts[: self._counts[0] + self._counts[1]]
 
     def total(self, found: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
-        num_must, num_should, _ = self._counts
-        scored = found[: num_must + num_should]
-        scores = np.zeros(len(found[0]), np.float32)
-        for own in scored:
-            scores += np.where(np.isnan(own), np.float32(0), own)
-        matches = np.zeros(len(scores), np.bool_)
-        if num_must:
-            matches = np.logical_and.reduce([~np.isnan(own) for own in scored[:num_must]])
-        else:
-            matches = np.logical_or.reduce([~np.isnan(own) for own in scored])
-        for own in found[num_must + num_should :]:
-            matches &= np.isnan(own)
-        scores[~matches] = np.nan
-        return scores
+        return boolean_scores(found, self._counts)
 
 
 class BoostTextQuery(CompoundQuery):

@@ -30,9 +30,10 @@ class Fuzziness:
     def terms_near(self, term: str, vocabularies: Iterable[Vocabulary]) -> tuple[str, ...]:
         """The term and those of ``vocabularies`` near it, the nearest first."""
         edits = self.edits_of(term)
+        most = max(1, self.max_terms)
         distances = {term: 0}
         for vocabulary in vocabularies if edits else ():
-            near = vocabulary.near(term, edits, self.prefix)
+            near = vocabulary.near(term, edits, self.prefix, most)
             distances.update(zip(near.terms, near.distances, strict=True))
-        order = sorted(distances, key=lambda one: (distances[one], one))
-        return tuple(order[: max(1, self.max_terms)])
+        order = sorted((distance, one) for one, distance in distances.items())
+        return tuple(one for _, one in order[:most])

@@ -1,9 +1,10 @@
-"""`TextQuery`: words or a phrase in one column, ranked by BM25."""
+"""`TextQuery`: words, phrases and boolean combinations of them in one column, ranked by BM25."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,19 +13,19 @@ import pyarrow as pa
 from lance_core.errors import IndexWarning, InvalidInputError
 from lance_core.hookspecs.concurrency import cached_property
 from lance_core.hookspecs.indices import OpenIndex
-from lance_core.hookspecs.searches import Hits, RankedQuery, ValueRanking
+from lance_core.hookspecs.searches import Hits, RankedQuery, ValueRanking, best_of
 from lance_core_text.analyzers.parameters import TextParameters
 from lance_core_text.inverted_index import InvertedIndex
-from lance_core_text.postings.partition import Partition
-from lance_core_text.queries.words import TextMatch, Word
-from lance_core_text.scoring.bm25 import NO_STATISTICS, Floats, Statistics
-from lance_core_text.scoring.score_partition import Scored, score_partition
+from lance_core_text.queries.clauses import ALL_ROWS, Clause, Role
+from lance_core_text.queries.united_hits import boolean_scores, united
+from lance_core_text.queries.words import TextMatch
+from lance_core_text.scoring.bm25 import NO_STATISTICS, Statistics
+from lance_core_text.scoring.score_partition import score_partition
 from lance_core_text.scoring.score_values import TextRanking
+from lance_core_text.scoring.scored import Scored
+from lance_core_text.scoring.scorer import PartitionScorer
 
 SCORE = "_score"
-
-ALL_ROWS = 1 << 62
-"""The ``k`` of queries without a limit."""
 
 UNINDEXED = TextParameters(
     stem=False,
@@ -36,11 +37,15 @@ UNINDEXED = TextParameters(
 """How texts are split if no index of the column says it; pylance has the same rule."""
 
 
-class TextQuery(RankedQuery):
-    """What ``match`` says, as an index with ``parameters`` has the terms.
+Asked: TypeAlias = "Sequence[tuple[Role, TextMatch]]"
+"""What is searched, and what a match means; first what must match, then what should."""
 
-    ``statistics``: those of the index that answers, None before there is one. ``words``: those of
-    ``match`` with terms of the index that are near them.
+
+class TextQuery(RankedQuery):
+    """What ``asked`` says, as an index with ``parameters`` has the terms.
+
+    ``statistics``: those of the index that answers, None before there is one. ``clauses``: those of
+    ``asked`` with terms of the index that are near their words.
     """
 
     score_name = SCORE
@@ -49,18 +54,18 @@ class TextQuery(RankedQuery):
 
     def __init__(
         self,
-        match: TextMatch,
+        asked: Asked,
         parameters: TextParameters = UNINDEXED,
         statistics: Statistics | None = None,
         k: int = ALL_ROWS,
-        words: tuple[Word, ...] | None = None,
+        clauses: tuple[Clause, ...] | None = None,
     ) -> None:
-        self.match = match
+        self.asked = asked
         self.parameters = parameters
-        self.column = match.column
+        self.column = asked[0][1].column
         self.k = self.num_candidates = k
         self._statistics = statistics
-        self._words = words
+        self._clauses = clauses
 
     @property
     def statistics(self) -> Statistics:
@@ -68,44 +73,51 @@ class TextQuery(RankedQuery):
         return self._statistics or NO_STATISTICS
 
     @cached_property
-    def words(self) -> tuple[Word, ...]:
-        """The words of the query. Raises `PluginNotFoundError` if the analyzer is missing."""
-        return self.match.words(self.parameters) if self._words is None else self._words
+    def clauses(self) -> tuple[Clause, ...]:
+        """What is searched, with terms. Raises `PluginNotFoundError` if the analyzer is missing."""
+        if self._clauses is not None:
+            return self._clauses
+        pairs = self.asked
+        return tuple(Clause(match, role, match.words(self.parameters)) for role, match in pairs)
 
-    def score(self, partition: Partition, norms: Floats) -> Scored:
-        """The documents of a partition of an index that match, with their scores."""
-        return score_partition(partition, self.match, self.words, self.statistics, norms)
+    def score(self, scorer: PartitionScorer, count: int) -> Scored:
+        """The best ``count`` documents of a partition that match, or more, in any order."""
+        return score_partition(scorer, self.clauses, self.statistics, count)
 
     def for_index(self, index: OpenIndex) -> RankedQuery | None:
         if not isinstance(index, InvertedIndex):
             return None
         if self._statistics is not None:  # of a further segment
             return self if index.text_parameters == self.parameters else None
-        return TextQuery(self.match, index.text_parameters, NO_STATISTICS, self.k)
+        return TextQuery(self.asked, index.text_parameters, NO_STATISTICS, self.k)
 
     def with_segments(self, segments: Sequence[OpenIndex]) -> RankedQuery:
         indices = [segment for segment in segments if isinstance(segment, InvertedIndex)]
-        words = self.words
-        if self.match.fuzziness is not None:
-            partitions = [partition for index in indices for partition in index.partitions]
-            words = self.match.expanded(words, [one.vocabulary for one in partitions])
-        terms = {term for word in words for term in word.terms}
+        clauses = self.clauses
+        if any(match.fuzziness is not None for _, match in self.asked):
+            vocabularies = [one.vocabulary for index in indices for one in index.partitions]
+            clauses = tuple(
+                one._replace(words=one.match.expanded(one.words, vocabularies)) for one in clauses
+            )
+        has_phrase = any(one.match.slop is not None for one in clauses)
+        terms = {term for one in clauses for word in one.words for term in word.terms}
         statistics = NO_STATISTICS
         for segment in indices:
-            if self.match.slop is not None and not segment.has_positions:
+            if has_phrase and not segment.has_positions:
                 raise InvalidInputError(
                     f"a phrase is searched in column {self.column!r}, whose index has no "
                     "positions: build it again with_position=True"
                 )
-            statistics = statistics.plus(segment.statistics_of(terms))
-        return TextQuery(self.match, self.parameters, statistics, self.k, words)
+            own = segment.statistics_of(terms)
+            statistics = own if statistics is NO_STATISTICS else statistics.plus(own)
+        return TextQuery(self.asked, self.parameters, statistics, self.k, clauses)
 
     def without_index(self) -> RankedQuery:
-        return TextQuery(self.match, self.parameters, NO_STATISTICS, self.k)
+        return TextQuery(self.asked, self.parameters, NO_STATISTICS, self.k)
 
     def up_to(self, count: int) -> RankedQuery:
         k = min(self.k, count)
-        return TextQuery(self.match, self.parameters, self._statistics, k, self._words)
+        return TextQuery(self.asked, self.parameters, self._statistics, k, self._clauses)
 
     def ranking(self, count: int) -> ValueRanking:
         if self._statistics is None:
@@ -115,7 +127,12 @@ class TextQuery(RankedQuery):
                 IndexWarning,
                 stacklevel=2,
             )
-        return TextRanking(self.match, self.words, self.parameters, self.statistics, count)
+        most = count if len(self.clauses) == 1 else ALL_ROWS
+        parts = [
+            TextRanking(one.match, one.words, self.parameters, self.statistics, most)
+            for one in self.clauses
+        ]
+        return parts[0] if len(parts) == 1 else BooleanRanking(parts, self._counts, count)
 
     def best(self, values: pa.Array, count: int) -> Sequence[Hits]:
         ranking = self.ranking(count)
@@ -130,9 +147,36 @@ class TextQuery(RankedQuery):
 
     def step_text(self, index_name: str | None) -> str:
         name = "" if index_name is None else f"name={index_name}, "
-        return f"{name}column={self.column}, query=[{self.match.text}]"
+        texts = ", ".join(match.text for _, match in self.asked)
+        return f"{name}column={self.column}, query=[{texts}]"
 
     @property
     def step_names(self) -> tuple[str, str]:
-        kind = "MatchQuery" if self.match.slop is None else "PhraseQuery"
+        kind = "MatchQuery" if self.asked[0][1].slop is None else "PhraseQuery"
+        kind = kind if len(self.asked) == 1 else "BooleanQuery"
         return kind, f"Flat{kind}"
+
+    @property
+    def _counts(self) -> tuple[int, int, int]:
+        """How many parts must match, should match, and must not."""
+        roles = [role for role, _ in self.asked]
+        return roles.count(Role.MUST), roles.count(Role.SHOULD), roles.count(Role.MUST_NOT)
+
+
+class BooleanRanking(ValueRanking):
+    """The best ``count`` rows by `boolean_scores` of rankings of all rows."""
+
+    def __init__(
+        self, parts: Sequence[ValueRanking], counts: tuple[int, int, int], count: int
+    ) -> None:
+        self._parts = parts
+        self._counts = counts
+        self._count = count
+
+    def add(self, values: pa.Array, rows: npt.NDArray[Any]) -> None:
+        for part in self._parts:
+            part.add(values, rows)
+
+    def hits(self) -> list[Hits]:
+        rows, scores = united([part.hits()[0] for part in self._parts])
+        return [best_of(rows, boolean_scores(scores, self._counts), self._count, ascending=False)]

@@ -7,7 +7,7 @@ documents have the term.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -50,12 +50,13 @@ class Statistics:
             return np.float32(1)
         return np.float32(self.total_length) / np.float32(self.num_documents)
 
-    def factor(self, term: str) -> np.float32:
-        """What `weights` of ``term`` are multiplied by: ``idf * (K1 + 1)``."""
+    def factors(self, terms: Iterable[str]) -> dict[str, np.float32]:
+        """What `weights` of terms are multiplied by: ``idf * (K1 + 1)``."""
+        names = list(terms)
         half, one = np.float32(0.5), np.float32(1)
-        count = np.float32(self.frequencies.get(term, 0))
-        ratio = (np.float32(self.num_documents) - count + half) / (count + half)
-        return np.float32(np.log(ratio + one)) * (K1 + one)
+        counts = np.array([self.frequencies.get(term, 0) for term in names], np.float32)
+        ratios = (np.float32(self.num_documents) - counts + half) / (counts + half)
+        return dict(zip(names, np.log(ratios + one) * (K1 + one), strict=True))
 
     def norms(self, lengths: Integers) -> Floats:
         """The part of the divisor that depends on the length of a document."""

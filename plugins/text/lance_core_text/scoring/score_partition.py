@@ -2,75 +2,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from lance_core.hookspecs.analyzers import Integers
 from lance_core_text.postings.partition import Partition
-from lance_core_text.queries.words import TextMatch, Word
+from lance_core_text.queries.clauses import Clause, Role
+from lance_core_text.queries.words import Word
 from lance_core_text.scoring.bm25 import Floats, Statistics, weights
 from lance_core_text.scoring.phrases import phrase_documents, position_keys
+from lance_core_text.scoring.rank_partition import Numbers, is_rankable, rank_partition
+from lance_core_text.scoring.scored import NOTHING, Scored
+from lance_core_text.scoring.scorer import PartitionScorer
 
-
-class Scored(NamedTuple):
-    """Distinct documents, and the score of each."""
-
-    documents: Integers
-    scores: Floats
-
-
-NOTHING = Scored(np.empty(0, np.int64), np.empty(0, np.float32))
+Factors = Mapping[str, np.float32]
 
 
 def score_partition(
-    partition: Partition,
-    match: TextMatch,
-    words: Sequence[Word],
-    statistics: Statistics,
-    norms: Floats,
+    scorer: PartitionScorer, clauses: Sequence[Clause], statistics: Statistics, count: int
 ) -> Scored:
-    """The documents that match. Raises `CorruptFileError`.
-
-    ``norms``: those of all documents of the partition, see `Statistics.norms`.
-    """
+    """The best ``count`` documents that match, or more, in any order. Raises `CorruptFileError`."""
+    partition = scorer.partition
     numbers = [
-        {term: number for term in word.terms if (number := partition.number(term)) is not None}
-        for word in words
+        [
+            {term: number for term in word.terms if (number := partition.number(term)) is not None}
+            for word in clause.words
+        ]
+        for clause in clauses
     ]
-    needs_all = match.needs_all or match.slop is not None
+    if not _may_match(clauses, numbers):
+        return NOTHING
+    factors = statistics.factors({term for own in numbers for word in own for term in word})
+    if is_rankable(scorer, clauses):
+        return rank_partition(scorer, clauses, numbers, factors, count)
+    parts = [
+        _score_clause(scorer, clause, own, factors)
+        for clause, own in zip(clauses, numbers, strict=True)
+    ]
+    return parts[0] if len(parts) == 1 else _combined(partition, clauses, parts)
+
+
+def _may_match(clauses: Sequence[Clause], numbers: Sequence[Numbers]) -> bool:
+    """False if terms are missing that all documents of the result have."""
+    has_must = any(clause.role is Role.MUST for clause in clauses)
+    pairs = list(zip(clauses, numbers, strict=True))
+    may = [(all if clause.needs_all else any)(own) and bool(own) for clause, own in pairs]
+    if has_must:
+        return all(
+            one for (clause, _), one in zip(pairs, may, strict=True) if clause.role is Role.MUST
+        )
+    return any(
+        one for (clause, _), one in zip(pairs, may, strict=True) if clause.role is Role.SHOULD
+    )
+
+
+def _combined(partition: Partition, clauses: Sequence[Clause], parts: Sequence[Scored]) -> Scored:
+    """The documents that match all clauses, with the sums of their scores."""
+    has_must = any(clause.role is Role.MUST for clause in clauses)
+    matches = np.full(partition.num_documents, has_must)
+    sums = np.zeros(partition.num_documents, np.float32)
+    for clause, own in zip(clauses, parts, strict=True):
+        if clause.role is not Role.MUST_NOT:
+            sums[own.documents] += own.scores
+        if clause.role is Role.SHOULD:
+            matches[own.documents] |= not has_must
+            continue
+        has_clause = np.zeros(partition.num_documents, np.bool_)
+        has_clause[own.documents] = True
+        matches &= has_clause if clause.role is Role.MUST else ~has_clause
+    documents = np.flatnonzero(matches)
+    return Scored(documents, sums[documents])
+
+
+def _score_clause(
+    scorer: PartitionScorer, clause: Clause, numbers: Numbers, factor_of: Factors
+) -> Scored:
+    """The documents that match a clause, by numpy."""
+    partition, norms = scorer.partition, scorer.norms
+    words = clause.words
+    boost = np.float32(clause.match.boost)
+    needs_all = clause.needs_all
     if not any(numbers) or (needs_all and not all(numbers)):
         return NOTHING
     chosen = _documents_of_all(partition, numbers) if needs_all else None
-    if match.slop is not None and len(words) > 1:
+    if clause.is_phrase:
         assert chosen is not None
-        chosen = _with_phrase(partition, numbers, words, match.slop, chosen)
+        assert clause.match.slop is not None
+        chosen = _with_phrase(partition, numbers, words, clause.match.slop, chosen)
     if chosen is not None and not len(chosen):
         return NOTHING
-    factors = [
-        (number, statistics.factor(term)) for word in numbers for term, number in word.items()
-    ]
+    factors = [(number, factor_of[term]) for word in numbers for term, number in word.items()]
     if chosen is not None:
-        return Scored(chosen, _scores_of(partition, factors, chosen, norms) * match.boost)
+        return Scored(chosen, _scores_of(partition, factors, chosen, norms) * boost)
     if len(factors) == 1:
         ((number, factor),) = factors
         found = partition.postings(number)
         scores = factor * weights(found.frequencies, norms[found.documents])
-        return Scored(found.documents, scores * np.float32(match.boost))
+        return Scored(found.documents, scores * boost)
     every = np.zeros(partition.num_documents, np.float32)
-    parts = []
+    matches = np.zeros(partition.num_documents, np.bool_)
     for number, factor in factors:
         found = partition.postings(number)
         own = found.documents
-        before = every[own]
-        parts.append(own[before == 0])
-        every[own] = before + factor * weights(found.frequencies, norms[own])
-    documents = np.concatenate(parts)
-    return Scored(documents, every[documents] * np.float32(match.boost))
+        every[own] += factor * weights(found.frequencies, norms[own])
+        matches[own] = True
+    documents = np.flatnonzero(matches)
+    return Scored(documents, every[documents] * boost)
 
 
-def _documents_of_all(partition: Partition, numbers: Sequence[dict[str, int]]) -> Integers:
+def _documents_of_all(partition: Partition, numbers: Numbers) -> Integers:
     """The documents that have a term of each word."""
     found: Integers | None = None
     sizes = [sum(int(partition.lengths[number]) for number in word.values()) for word in numbers]
@@ -84,7 +125,7 @@ def _documents_of_all(partition: Partition, numbers: Sequence[dict[str, int]]) -
 
 def _with_phrase(
     partition: Partition,
-    numbers: Sequence[dict[str, int]],
+    numbers: Numbers,
     words: Sequence[Word],
     slop: int,
     chosen: Integers,

@@ -69,10 +69,10 @@ class TextRanking(ValueRanking):
         times = np.concatenate([_wider(part[2], len(self._terms)) for part in self._parts])
         norms = statistics.norms(lengths)
         scores = np.zeros(len(rows), np.float32)
+        factors = statistics.factors(self._terms)
         for word in self._words:
             for term in word.terms:
-                share = weights(times[:, self._terms.index(term)], norms)
-                scores += statistics.factor(term) * share
+                scores += factors[term] * weights(times[:, self._terms.index(term)], norms)
         scores *= np.float32(self._match.boost)
         return [best_of(rows, scores, self._count, ascending=False)]
 

@@ -1,0 +1,1 @@
+"""Inner loops, in C where the library is compiled, and in numpy."""

@@ -1,0 +1,40 @@
+"""`Clause`: a part of a query of a column, and whether documents must, should or must not match."""
+
+from __future__ import annotations
+
+import enum
+from typing import NamedTuple
+
+from lance_core_text.queries.words import TextMatch, Word
+
+ALL_ROWS = 1 << 62
+"""The number of rows of queries without a limit."""
+
+
+class Role(enum.IntEnum):
+    """What a match of a clause means. The compiled loops have the same numbers."""
+
+    MUST = 0
+    SHOULD = 1
+    MUST_NOT = 2
+
+
+class Clause(NamedTuple):
+    """What is searched, and its words.
+
+    A query has first the clauses that must match, then those that should, then the others.
+    """
+
+    match: TextMatch
+    role: Role
+    words: tuple[Word, ...]
+
+    @property
+    def is_phrase(self) -> bool:
+        """True if positions decide."""
+        return self.match.slop is not None and len(self.words) > 1
+
+    @property
+    def needs_all(self) -> bool:
+        """True if documents match that have all words."""
+        return self.match.needs_all or self.match.slop is not None

@@ -1,0 +1,29 @@
+/* The Python module `_native`: buffers in, buffers filled. */
+#include "module.h"
+
+#ifndef INTERFACE
+#error "INTERFACE is the checksum of `_native.pyi`; see `hatch_build.py`"
+#endif
+
+static int add_all(PyObject *module) {
+    PyMethodDef *groups[] = {
+        ranking_methods,
+        vocabulary_methods,
+    };
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+        if (PyModule_AddFunctions(module, groups[i]) < 0)
+            return -1;
+    return PyModule_AddIntConstant(module, "INTERFACE", INTERFACE);
+}
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, add_all}, {0, NULL}};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "_native", "Inner loops of text search in C.", 0, NULL, slots, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__native(void);
+
+PyMODINIT_FUNC PyInit__native(void) {
+    return PyModuleDef_Init(&definition);
+}
