@@ -37,6 +37,8 @@ from benchmarks.machine import describe
 from benchmarks.report import Report
 from benchmarks.subjects import Ours, Parquet, Pylance, Subject, Vortex
 from benchmarks.tables import TableBenchmark
+from benchmarks.texts import group as text
+from benchmarks.texts.corpora import FILE_VARIABLE
 from benchmarks.vectors import group as vectors
 from benchmarks.vectors.vector_sets import FOLDER_VARIABLE
 from benchmarks.workloads import WORKLOADS
@@ -50,6 +52,7 @@ GROUPS = {
     "columns": columns.columns,
     "versions": versions.versions,
     "vectors": vectors.vectors,
+    "text": text.text,
 }
 """Groups that choose the file versions themselves."""
 
@@ -75,7 +78,8 @@ PARTS = {
     "many": ("small-files", "columns-wide", "versions"),
     "processes": ("memory", "startup", "cores"),
 }
-"""Groups that run together by one name; `compaction`, `indices` and `vectors` are the others."""
+"""Groups that run together by one name; `compaction`, `indices`, `vectors` and `text` are
+the others."""
 
 NAMES = (*PARTS, *WORKLOAD_NAMES, *BY_VERSION, *GROUPS, "startup")
 
@@ -92,6 +96,7 @@ def main() -> int:
     parser.add_argument("--chart", action="store_true", help="add them to docs/how-fast.json, draw")
     parser.add_argument("--folder", type=Path, help="where the tables go")
     parser.add_argument("--vectors", type=Path, help="files of vectors, instead of our own sets")
+    parser.add_argument("--texts", type=Path, help="a Parquet file of texts, instead of our own")
     arguments = parser.parse_args()
     if arguments.quick and arguments.chart:
         parser.error("--chart draws figures of whole tables, not those of --quick")
@@ -100,6 +105,8 @@ def main() -> int:
         os.environ["LANCE_CORE_DISABLE_PLUGINS"] = "kernels"
     if arguments.vectors:
         os.environ[FOLDER_VARIABLE] = str(arguments.vectors)
+    if arguments.texts:
+        os.environ[FILE_VARIABLE] = str(arguments.texts)
     description = describe("benchmarks", _said(sys.argv[1:]))
     report, start = Report(), time.monotonic()
     try:
@@ -122,6 +129,7 @@ def _said(arguments: list[str]) -> list[str]:
     places.add_argument("--folder")
     places.add_argument("--json")
     places.add_argument("--vectors")
+    places.add_argument("--texts")
     return places.parse_known_args(arguments)[1]
 
 

@@ -11,7 +11,7 @@ import importlib.util
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks.measure import Timing
+from benchmarks.processes.subject import NUMPY, Build, subject_processes
+from benchmarks.processes.summary import Summary, cells, ratios_of
 from benchmarks.report import OURS, PEER, Report
 from benchmarks.vectors.kinds import (
     BATCH,
@@ -33,17 +35,10 @@ from benchmarks.vectors.kinds import (
     Query,
 )
 from benchmarks.vectors.recall import ExactRows
-from benchmarks.vectors.summary import Summary
 from benchmarks.vectors.vector_sets import Floats, VectorSet, vector_sets
-from benchmarks.vectors.worker import COLUMN, Answers, Build, K, Worker
-
-NUMPY = "numpy"
-"""The name of this library without compiled code."""
+from benchmarks.vectors.worker import COLUMN, Answers, K, Worker
 
 _NUMPY_VARIABLES = {"LANCE_CORE_VECTOR_LOOPS": "numpy", "LANCE_CORE_DISABLE_PLUGINS": "kernels"}
-
-_VARIABLES = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "LANCE_LOG": "error"}
-"""The libraries may use their own threads; those of matrix products would distort ratios."""
 
 FILE_ROWS = 50_000
 MAX_BUILD_ROUNDS = 3
@@ -64,21 +59,13 @@ def vectors(report: Report, folder: Path, quick: bool) -> None:
 
 @contextmanager
 def _workers(vector_set: VectorSet, path: Path) -> Iterator[dict[str, Worker]]:
-    """A process for each subject, with links to the files of one table that pylance wrote."""
-    made = {PEER: ("lance", {}), OURS: ("lance_core", {})}
-    if importlib.util.find_spec("lance_core_vector._native") is not None:
-        made[NUMPY] = ("lance_core", _NUMPY_VARIABLES)
+    """A process for each subject, with a table of its own."""
     vectors = vector_set.vectors
     column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
     table = pa.table({"id": np.arange(len(vectors)), "place": _places(vector_set), COLUMN: column})
     lance.write_dataset(table, str(path / PEER), max_rows_per_file=FILE_ROWS)
-    workers = {}
-    with ExitStack() as stack:
-        for name, (module, environment) in made.items():
-            if name != PEER:
-                shutil.copytree(path / PEER, path / name, copy_function=os.link)
-            workers[name] = Worker(module, path / name, _VARIABLES | environment)
-            stack.callback(workers[name].close)
+    with_numpy = importlib.util.find_spec("lance_core_vector._native") is not None
+    with subject_processes(Worker, path, _NUMPY_VARIABLES if with_numpy else None) as workers:
         yield workers
 
 
@@ -142,7 +129,7 @@ class _SetBenchmark:
         }
         sizes = {name: done[0].index_bytes / 1e6 for name, done in builds.items()}
         memory = {name: max(one.memory for one in done) / 1e6 for name, done in builds.items()}
-        remark = _cells("MB of files", sizes, ".1f") + _cells("MB of memory", memory, ".0f")
+        remark = cells("MB of files", sizes, ".1f") + cells("MB of memory", memory, ".0f")
         label = f"vectors {self._set.name} {kind.name}: build"
         values = {"megabytes": sizes, "memory": memory}
         bars = kind.build_bars, kind.numpy_build_bars
@@ -166,7 +153,7 @@ class _SetBenchmark:
         recalls = self._recalls(answers, limit)
         label = f"vectors {self._set.name} {kind}: {query.name}"
         timings = {name: Timing(one.seconds, (one.processor,)) for name, one in answers.items()}
-        remark = _cells("recall", recalls, ".3f")
+        remark = cells("recall", recalls, ".3f")
         bars = query.bars, query.numpy_bars
         self._add(label, timings, bars, remark, {"recall": recalls})
         least = max(query.min_recall, recalls[PEER] - MAX_RECALL_LOSS)
@@ -232,19 +219,9 @@ class _SetBenchmark:
         self._report.add(
             label, timings, None if by_processor else with_loops, remark=remark, **values
         )
-        ratios = {name: _ratios(timings, name) for name in timings.keys() - {PEER}}
+        ratios = {name: ratios_of(timings, name) for name in timings.keys() - {PEER}}
         if by_processor and OURS in ratios:
             self._report.ratio(f"{label}, processor time", ratios[OURS][1], with_loops)
         if NUMPY in ratios:
             self._report.ratio(f"{label}, {NUMPY}", ratios[NUMPY][by_processor], with_numpy)
         self._summary.add(self._set.name, label.partition(f"{self._set.name} ")[2], ratios, remark)
-
-
-def _ratios(timings: Mapping[str, Timing], name: str) -> tuple[float, float]:
-    """The ratios of pylance's time to that of ``name``: elapsed, and of the processor."""
-    own, peer = timings[name], timings[PEER]
-    return peer.median / own.median, min(peer.processor) / min(own.processor)
-
-
-def _cells(title: str, values: Mapping[str, float], form: str) -> str:
-    return f"  {title}: " + " / ".join(format(value, form) for value in values.values())

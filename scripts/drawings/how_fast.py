@@ -147,6 +147,22 @@ CHARTS = {
     "compacted": Chart(
         "Read a compacted table with lance-core", _cases(f"scan by {OURS}"), ("copy", "fresh")
     ),
+    "text": Chart(
+        "Search texts",
+        {
+            f"text manuals: {name}": title
+            for name, title in {
+                "build": "build an index, 200,000 texts",
+                "build with positions": "build an index with positions",
+                "one term": "one word, best 10",
+                "three terms": "any of three words, best 10",
+                "two terms, both": "both of two words, best 10",
+                "phrase": "phrase, best 10",
+                "two terms, all rows": "any of two words, all rows",
+                "one edit": "a misspelt word, best 10",
+            }.items()
+        },
+    ),
     "cores": Chart(
         "Scans with more processors",
         {

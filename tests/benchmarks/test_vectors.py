@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.processes import subject
 from benchmarks.report import OURS, PEER, Report
-from benchmarks.vectors import group, vector_sets, worker
+from benchmarks.vectors import group, vector_sets
 from benchmarks.vectors.kinds import KINDS, Query
 from benchmarks.vectors.recall import ExactRows
 
@@ -41,7 +42,7 @@ def test_given_vectors_are_measured(
     filtered = Query("1 % of the rows", {"nprobes": 2}, (1, 1), share=0.05)
     kind = replace(KINDS[0], queries=(*KINDS[0].queries, filtered), sweep=({"nprobes": 1},))
     monkeypatch.setenv(vector_sets.FOLDER_VARIABLE, str(tmp_path))
-    monkeypatch.setattr(worker, "ProcessPoolExecutor", ThisProcess)
+    monkeypatch.setattr(subject, "ProcessPoolExecutor", ThisProcess)
     monkeypatch.setattr(group, "KINDS", (kind,))
     report = Report()
     group.vectors(report, tmp_path, quick=True)

@@ -1,4 +1,4 @@
-"""The table at the end: ratios to pylance for each set of vectors, with recall and sizes.
+"""The table at the end: ratios to pylance for each table and measure, with a remark.
 
 A second ratio is that of processor time, which other programs on the machine disturb less.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
-from benchmarks.report import OURS
+from benchmarks.measure import Timing
+from benchmarks.report import OURS, PEER
 
 
 class Summary:
@@ -36,3 +37,14 @@ class Summary:
         for measure, loops, numpy, remark in (heads, *self._lines):
             sys.stdout.write(f"{measure:42} {loops:>12} {numpy:>12}  {remark}\n")
         sys.stdout.flush()
+
+
+def ratios_of(timings: Mapping[str, Timing], name: str) -> tuple[float, float]:
+    """The ratios of pylance's time to that of ``name``: elapsed, and of the processor."""
+    own, peer = timings[name], timings[PEER]
+    return peer.median / own.median, min(peer.processor) / min(own.processor)
+
+
+def cells(title: str, values: Mapping[str, float], form: str) -> str:
+    """A remark: a value of each subject."""
+    return f"  {title}: " + " / ".join(format(value, form) for value in values.values())

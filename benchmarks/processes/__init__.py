@@ -1,0 +1,1 @@
+"""What the groups share that run each library in a process of its own."""

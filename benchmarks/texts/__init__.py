@@ -1,0 +1,1 @@
+"""The group `texts`: full-text search beside pylance."""

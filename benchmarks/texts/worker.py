@@ -1,0 +1,78 @@
+"""One library in a process of its own: builds of text indices, and timed queries."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.processes.subject import Build, SubjectProcess, measured_build
+from benchmarks.texts.questions import COLUMN, Question
+
+Hits = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
+"""The ids and scores of the rows of an answer."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answers:
+    """The seconds of each query, the processor seconds of one on average, and what it found."""
+
+    seconds: tuple[float, ...]
+    processor: float
+    hits: tuple[Hits, ...]
+
+
+class Worker(SubjectProcess):
+    """A process with a table of texts."""
+
+    def build(self, arguments: Mapping[str, Any]) -> Build:
+        """Build an index instead of the one that there is."""
+        return self.run(_build, self.module, str(self.path), dict(arguments))
+
+    def answers(self, questions: Sequence[Question], options: Mapping[str, Any]) -> Answers:
+        """Answer ``questions`` one by one; ``options``: those of the scan."""
+        return self.run(_answers, self.module, str(self.path), list(questions), dict(options))
+
+
+_datasets: dict[str, Any] = {}
+"""Opened tables of this process, by path: they stay open between queries, as in a service."""
+
+
+def _build(module: str, path: str, arguments: dict[str, Any]) -> Build:
+    _datasets.clear()
+    dataset = importlib.import_module(module).dataset(path)
+    for index in dataset.describe_indices():
+        dataset.drop_index(index.name)
+
+    def build() -> Any:
+        dataset.create_scalar_index(COLUMN, "INVERTED", **arguments)
+        return importlib.import_module(module).dataset(path)
+
+    return measured_build(Path(path), build)
+
+
+def _answers(module: str, path: str, questions: list[Question], options: dict[str, Any]) -> Answers:
+    if path not in _datasets:
+        _datasets[path] = importlib.import_module(module).dataset(path)
+    queries = [question.query(module) for question in questions]
+    for query in queries[:3]:
+        _search(path, query, options)
+    seconds, tables = [], []
+    used = time.process_time()
+    for query in queries:
+        start = time.perf_counter()
+        tables.append(_search(path, query, options))
+        seconds.append(time.perf_counter() - start)
+    processor = (time.process_time() - used) / len(queries)
+    hits = tuple((table["id"].to_numpy(), table["_score"].to_numpy()) for table in tables)
+    return Answers(tuple(seconds), processor, hits)
+
+
+def _search(path: str, query: Any, options: dict[str, Any]) -> Any:
+    return _datasets[path].to_table(columns=["id", "_score"], full_text_query=query, **options)
