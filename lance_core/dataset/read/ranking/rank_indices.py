@@ -100,10 +100,21 @@ def rank_index(
         answers = segment.index.top(query, count, allowed)
         for mine, hits in zip(best, answers, strict=True):
             addresses, exist = addressing.addresses(hits.rows)
-            if not exist.all():
+            if not (exist.all() and _are_in_fragments(snapshot, addresses)):
                 raise CorruptFileError(f"index {index.name!r} has rows that the table has not")
             mine.append(Hits(addresses, hits.scores))
     return [merged(mine, count, ascending=query.ascending) for mine in best]
+
+
+def _are_in_fragments(snapshot: Snapshot, addresses: RowNumbers) -> bool:
+    """True if each address is below the number of physical rows of its fragment."""
+    ordered = np.sort(addresses)
+    ids = ordered >> np.uint64(32)
+    is_last = np.append(ids[1:] != ids[:-1], True)[: len(ids)]
+    return all(
+        address & 0xFFFFFFFF < snapshot.physical_rows(snapshot.fragment(address >> 32))
+        for address in ordered[is_last].tolist()
+    )
 
 
 class _Addressing:
