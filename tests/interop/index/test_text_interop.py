@@ -155,6 +155,25 @@ def test_texts_search_all_columns_with_an_index(tmp_path: Path) -> None:
         assert answer(lance_core, uri, query) == pytest.approx(answer(lance, uri, query), rel=1e-5)
 
 
+@pytest.mark.parametrize("kind", ["positions", "ngram"])
+def test_lists_are_texts_with_spaces_between_them(tmp_path: Path, kind: str) -> None:
+    lists = [["ab", None, "cd"], ["ab", "", "cd"], ["", "ab"], ["ab", ""], [""], [None], [], None]
+    rows = pa.table({"id": range(8), "t": pa.array(lists, pa.list_(pa.string()))})
+    parameters = {"with_position": True, "stem": False, **KINDS[kind]}
+    uris = [str(tmp_path / library.__name__) for library in (lance, lance_core)]
+    for uri, library in zip(uris, (lance, lance_core), strict=True):
+        lance.write_dataset(rows, uri)
+        library.dataset(uri).create_scalar_index("t", "INVERTED", **parameters)
+    for query in ("ab", "b c", "b  ", "  c", " a"):
+        expected = answer(lance, uris[0], lance.query.MatchQuery(query, "t"))
+        for uri in uris:
+            found = answer(lance_core, uri, lance_core.query.MatchQuery(query, "t"))
+            assert found == pytest.approx(expected, rel=1e-5, abs=1e-6)
+    if kind == "positions":
+        phrase = lance_core.query.PhraseQuery("ab cd", "t")
+        assert all(set(answer(lance_core, uri, phrase)) == {0, 1} for uri in uris)
+
+
 def test_a_phrase_needs_positions(tmp_path: Path) -> None:
     uri = create(tmp_path / "t", "default")
     with pytest.raises(ValueError, match="with_position"):

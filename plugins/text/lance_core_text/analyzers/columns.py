@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from lance_core.hookspecs.analyzers import Integers
 from lance_core_text.analyzers.analyze import AnalyzedTexts, analyze_texts
 from lance_core_text.analyzers.parameters import TextParameters
 
@@ -20,24 +20,25 @@ def is_text(kind: pa.DataType) -> bool:
 def analyze_column(values: pa.Array, parameters: TextParameters) -> AnalyzedTexts:
     """The terms of each row, one row a document.
 
-    The texts of a list are as one: their positions continue. Offsets in a list are those in its
-    texts. Raises `PluginNotFoundError` if the analyzer is missing.
+    The texts of a list are as one, with spaces between them, in which offsets are. Raises
+    `PluginNotFoundError` if the analyzer is missing.
     """
-    if not (pa.types.is_list(values.type) or pa.types.is_large_list(values.type)):
-        return analyze_texts(values.cast(pa.large_string()), parameters)
-    found = analyze_texts(values.flatten().cast(pa.large_string()), parameters)
-    lengths = values.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    owners = np.repeat(np.arange(len(values)), lengths)
-    positions = found.positions + _starts(found, owners)[found.texts]
-    return found._replace(texts=owners[found.texts], positions=positions)
+    if pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
+        values = _joined(values)
+    return analyze_texts(values.cast(pa.large_string()), parameters)
 
 
-def _starts(found: AnalyzedTexts, owners: Integers) -> Integers:
-    """The first position of each text of a list: those of the texts before it are below."""
-    sizes = np.zeros(len(owners), np.int64)
-    np.maximum.at(sizes, found.texts, found.positions + 1)
-    starts = np.cumsum(sizes) - sizes
-    firsts = np.flatnonzero(np.append(True, owners[1:] != owners[:-1])[: len(owners)])
-    counts = np.diff(np.append(firsts, len(owners)))
-    of_texts: Integers = starts - np.repeat(starts[firsts], counts)
-    return of_texts
+def _joined(lists: pa.Array) -> pa.Array:
+    """The texts of each list as one. As in pylance, nulls do not count, nor empty first texts."""
+    texts = lists.flatten()
+    lengths = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    owners = np.repeat(np.arange(len(lists)), lengths)
+    is_empty = pc.equal(pc.binary_length(texts), 0).fill_null(True).to_numpy(zero_copy_only=False)
+    before = np.cumsum(~is_empty)
+    firsts = np.cumsum(lengths) - lengths
+    of_others = np.append(0, before)[firsts]
+    counts = (before > of_others[owners]) & texts.is_valid().to_numpy(zero_copy_only=False)
+    offsets = np.append(0, np.cumsum(np.bincount(owners[counts], minlength=len(lists))))
+    parts = texts.filter(pa.array(counts)).cast(pa.large_string())
+    made = pa.LargeListArray.from_arrays(pa.array(offsets), parts)
+    return pc.binary_join(made, pa.scalar(" ", pa.large_string()))
