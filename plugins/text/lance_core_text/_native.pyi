@@ -8,6 +8,17 @@ INTERFACE: int
 
 def count_shared(letters: Buffer, offsets: Buffer, shared: Buffer, /) -> int: ...
 def find_term(data: Buffer, offsets: Buffer, term: bytes, /) -> int: ...
+def invert(
+    numbers: Buffer,
+    documents: Buffer,
+    positions: Buffer,
+    ranks: Buffer,
+    lists: Buffer,
+    own_documents: Buffer,
+    frequencies: Buffer,
+    own_positions: Buffer,
+    /,
+) -> int: ...
 def near_terms(
     letters: Buffer,
     offsets: Buffer,
@@ -42,5 +53,28 @@ def rank(
     boosts: Buffer,
     scores: Buffer,
     documents: Buffer,
+    /,
+) -> int: ...
+def replace_codes(
+    numbers: Buffer,
+    codes: Buffer,
+    texts: Buffer,
+    positions: Buffer,
+    starts: Buffer,
+    stops: Buffer,
+    /,
+) -> int: ...
+def split_words(
+    data: Buffer,
+    offsets: Buffer,
+    kinds: Buffer,
+    points: Buffer,
+    codes: Buffer,
+    texts: Buffer,
+    positions: Buffer,
+    starts: Buffer,
+    stops: Buffer,
+    distinct_starts: Buffer,
+    distinct_stops: Buffer,
     /,
 ) -> int: ...

@@ -7,8 +7,10 @@
 
 static int add_all(PyObject *module) {
     PyMethodDef *groups[] = {
+        inversion_methods,
         ranking_methods,
         vocabulary_methods,
+        words_methods,
     };
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         if (PyModule_AddFunctions(module, groups[i]) < 0)

@@ -20,7 +20,9 @@
 
 #define NO_MEMORY "there is not enough memory"
 
+extern PyMethodDef inversion_methods[];
 extern PyMethodDef ranking_methods[];
 extern PyMethodDef vocabulary_methods[];
+extern PyMethodDef words_methods[];
 
 #endif

@@ -12,6 +12,8 @@ from lance_core.hookspecs.analyzers import Integers
 from lance_core_text.analyzers.filters import terms_of
 from lance_core_text.analyzers.lookup import analyzer_named
 from lance_core_text.analyzers.parameters import TextParameters
+from lance_core_text.analyzers.runs import RunsAnalyzer
+from lance_core_text.loops.word_runs import encoded
 
 
 class Token(NamedTuple):
@@ -38,19 +40,22 @@ class AnalyzedTexts(NamedTuple):
     stops: Integers
 
 
-def analyze_texts(texts: pa.Array, parameters: TextParameters) -> AnalyzedTexts:
-    """The terms of large strings. Raises `PluginNotFoundError` if the analyzer is missing."""
+def analyze_texts(
+    texts: pa.Array, parameters: TextParameters, *, with_places: bool = True
+) -> AnalyzedTexts:
+    """The terms of large strings. Raises `PluginNotFoundError` if the analyzer is missing.
+
+    ``with_places=False``: without ``starts`` and ``stops``.
+    """
     analyzer = analyzer_named(parameters.base_tokenizer)
-    words = analyzer.words(texts, parameters.as_mapping())
-    distinct = words.words.dictionary_encode()
-    made = terms_of(distinct.dictionary, parameters).dictionary_encode()
+    if isinstance(analyzer, RunsAnalyzer):
+        words = analyzer.encoded_words(texts, with_places=with_places)
+    else:
+        words = encoded(analyzer.words(texts, parameters.as_mapping()))
     # Several words may have one term; -1 for those that are dropped.
+    made = terms_of(words.distinct, parameters).dictionary_encode()
     of_word = made.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    codes = of_word[distinct.indices.to_numpy()] if len(words.texts) else np.empty(0, np.int64)
-    kept = codes >= 0
-    if kept.all():
-        return AnalyzedTexts(made.dictionary, codes, *words[1:])
-    return AnalyzedTexts(made.dictionary, codes[kept], *(each[kept] for each in words[1:]))
+    return AnalyzedTexts(*words.with_codes(made.dictionary, of_word))
 
 
 def analyze(text: str, parameters: TextParameters | None = None, **given: Any) -> list[Token]:

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from lance_core.hookspecs.analyzers import Analyzer, Words
 from lance_core_text.analyzers.letters import is_letter_byte
-from lance_core_text.analyzers.runs import runs
 from lance_core_text.analyzers.text_bytes import TextBytes, numbers_in_texts, substrings
+from lance_core_text.loops.word_runs import runs
 
 _OPERATOR = re.compile(
     r">>>=|!==|&&=|\*\*=|//=|<<=|<=>|===|>>=|>>>|\?\?=|\|\|="

@@ -17,15 +17,17 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def analyze_column(values: pa.Array, parameters: TextParameters) -> AnalyzedTexts:
+def analyze_column(
+    values: pa.Array, parameters: TextParameters, *, with_places: bool = True
+) -> AnalyzedTexts:
     """The terms of each row, one row a document.
 
     The texts of a list are as one, with spaces between them, in which offsets are. Raises
-    `PluginNotFoundError` if the analyzer is missing.
+    `PluginNotFoundError` if the analyzer is missing. ``with_places``: as in `analyze_texts`.
     """
     if pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
         values = _joined(values)
-    return analyze_texts(values.cast(pa.large_string()), parameters)
+    return analyze_texts(values.cast(pa.large_string()), parameters, with_places=with_places)
 
 
 def _joined(lists: pa.Array) -> pa.Array:

@@ -67,9 +67,9 @@ def _of_others(words: pa.Array, change: Callable[[str], str]) -> pa.Array:
 
 def _each(words: pa.Array, change: Callable[[Words], Words]) -> pa.Array:
     """The results of ``change``, which takes a list, for words that are not null."""
-    there = words.is_valid()
-    changed = change(words.drop_null().to_pylist())
-    return pc.replace_with_mask(words, there, pa.array(changed, words.type))
+    distinct = words.dictionary_encode()
+    changed = change(distinct.dictionary.to_pylist())
+    return pa.array(changed, words.type).take(distinct.indices)
 
 
 def _stemmer(language: str) -> Callable[[Words], Words]:

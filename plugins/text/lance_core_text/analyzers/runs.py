@@ -2,55 +2,54 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.hookspecs.analyzers import Analyzer, Words
-from lance_core_text.analyzers.letters import is_letter_byte
-from lance_core_text.analyzers.text_bytes import TextBytes, large_strings, numbers_in_texts
+from lance_core_text.analyzers.text_bytes import TextBytes
+from lance_core_text.loops.word_runs import (
+    EncodedWords,
+    WordBytes,
+    encoded_runs,
+    letter_bytes,
+    other_bytes,
+)
 
-_IS_NO_SPACE = np.ones(256, np.bool_)
-_IS_NO_SPACE[[9, 10, 12, 13, 32]] = False
-"""False for the bytes between words: the white space of ASCII without the vertical tab."""
+_SPACES = bytes([9, 10, 12, 13, 32])
+"""The bytes between words: the white space of ASCII without the vertical tab."""
 
 
-class SimpleAnalyzer(Analyzer):
+class RunsAnalyzer(Analyzer):
+    """Words are runs of some bytes or characters."""
+
+    @property
+    @abstractmethod
+    def word_bytes(self) -> WordBytes:
+        """Which they are."""
+
+    def words(self, texts: pa.Array, parameters: Mapping[str, Any]) -> Words:
+        found = self.encoded_words(texts, with_places=True)
+        return Words(found.distinct.take(pa.array(found.codes)), *found[2:])
+
+    def encoded_words(self, texts: pa.Array, *, with_places: bool) -> EncodedWords:
+        """The words as numbers; ``with_places``: with their bytes in the texts."""
+        return encoded_runs(TextBytes.of(texts), self.word_bytes, with_places=with_places)
+
+
+class SimpleAnalyzer(RunsAnalyzer):
     """Words are runs of letters and digits."""
 
-    def words(self, texts: pa.Array, parameters: Mapping[str, Any]) -> Words:
-        found = TextBytes.of(texts)
-        return runs(found, is_letter_byte(found.data))
+    @property
+    def word_bytes(self) -> WordBytes:
+        return letter_bytes()
 
 
-class WhitespaceAnalyzer(Analyzer):
+class WhitespaceAnalyzer(RunsAnalyzer):
     """Words are separated by white space of ASCII."""
 
-    def words(self, texts: pa.Array, parameters: Mapping[str, Any]) -> Words:
-        found = TextBytes.of(texts)
-        return runs(found, _IS_NO_SPACE[found.data])
-
-
-def runs(texts: TextBytes, mask: npt.NDArray[np.bool_]) -> Words:
-    """The words that are runs of the bytes for which ``mask`` is True."""
-    data, offsets = texts
-    begins = np.zeros(len(data) + 1, np.bool_)
-    begins[offsets] = True  # a word ends with its text
-    follows = np.zeros(len(data) + 1, np.bool_)
-    np.logical_and(mask[1:], mask[:-1], out=follows[1:-1])
-    follows &= ~begins
-    starts = np.flatnonzero(mask & ~follows[:-1])
-    stops = np.flatnonzero(mask & ~follows[1:]) + 1
-    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(stops - starts)])
-    owners = texts.owners(starts)
-    bases = offsets[owners]
-    return Words(
-        large_strings(data[mask], ends),
-        owners,
-        numbers_in_texts(owners),
-        starts - bases,
-        stops - bases,
-    )
+    @property
+    def word_bytes(self) -> WordBytes:
+        return other_bytes(_SPACES)

@@ -18,6 +18,7 @@ from lance_core.hookspecs.analyzers import Integers
 from lance_core.hookspecs.indices import IndexBatch, RowNumbers
 from lance_core_text.analyzers.columns import analyze_column
 from lance_core_text.analyzers.parameters import TextParameters
+from lance_core_text.loops.inversion import inverted
 from lance_core_text.postings.partition import Partition
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class TextTerms:
 
     def __init__(self, parameters: TextParameters) -> None:
         self._parameters = parameters
-        self._numbers: dict[str, int] = {}
+        self._terms: list[pa.Array] = []
         self._rows: list[RowNumbers] = []
         self._lengths: list[Integers] = []
         self._parts: list[tuple[npt.NDArray[np.int32], ...]] = []
@@ -61,42 +62,45 @@ class TextTerms:
 
     def add(self, batch: IndexBatch) -> None:
         """Add rows; those without a term are no documents."""
-        found = analyze_column(batch.values, self._parameters)
-        numbers = self._numbers
-        of_terms = np.array(
-            [numbers.setdefault(term, len(numbers)) for term in found.terms.to_pylist()], np.int64
-        )
+        found = analyze_column(batch.values, self._parameters, with_places=False)
         lengths = np.bincount(found.texts, minlength=len(batch.values))
         there = np.flatnonzero(lengths)
+        self._terms.append(found.terms)
         self._rows.append(batch.rows[there])
         self._lengths.append(lengths[there])
-        documents = np.cumsum(lengths > 0) - 1 + self._num_documents
-        owners = documents[found.texts].astype(np.int32)
-        terms = of_terms[found.codes].astype(np.int32)
-        self._parts.append((terms, owners, found.positions.astype(np.int32)))
+        documents = (np.cumsum(lengths > 0) - 1 + self._num_documents).astype(np.int32)
+        positions = found.positions if self._parameters.with_position else found.positions[:0]
+        self._parts.append(
+            (
+                found.codes.astype(np.int32),
+                np.repeat(documents, lengths),
+                positions.astype(np.int32),
+            )
+        )
         self._num_documents += len(there)
         self.num_terms += len(found.codes)
 
     def table(self) -> PostingTable:
         """The documents and postings; the numbers of terms are in the order of their bytes."""
         nothing = np.empty(0, np.int32)
+        every = pa.concat_arrays([pa.array([], pa.large_string()), *self._terms])
+        distinct = every.dictionary_encode()
+        terms, ranks = _sorted(distinct.dictionary)
+        of_terms = distinct.indices.to_numpy()
+        start = 0
+        for at, own in enumerate(self._terms):
+            codes, *others = self._parts[at]
+            self._parts[at] = (of_terms[start : start + len(own)][codes], *others)
+            start += len(own)
         parts = zip(*self._parts, strict=True) if self._parts else ((nothing,),) * 3
         numbers, documents, positions = (np.concatenate(part) for part in parts)
-        terms, sorted_numbers = _sorted(list(self._numbers))
-        # The terms of the texts, by number; those of one number in the order of the texts.
-        keys = (sorted_numbers[numbers] << 40) | np.arange(len(numbers))
-        keys.sort()
-        order = keys & ((1 << 40) - 1)
-        own, owners = keys >> 40, documents[order].astype(np.int64)
-        firsts = np.flatnonzero(_changes(own) | _changes(owners))
+        self._parts.clear()
+        with_positions = self._parameters.with_position
         return PostingTable(
             terms,
             np.concatenate([np.empty(0, np.uint64), *self._rows]),
             np.concatenate([np.empty(0, np.int64), *self._lengths]),
-            own[firsts],
-            owners[firsts],
-            np.diff(np.append(firsts, len(own))),
-            positions[order].astype(np.int64) if self._parameters.with_position else None,
+            *inverted(numbers, documents, positions if with_positions else None, ranks),
         )
 
 
@@ -145,7 +149,7 @@ def combined(tables: Sequence[PostingTable]) -> PostingTable:
         [of_term[offset + t.numbers] for offset, t in zip(offsets, tables, strict=False)]
     )
     is_used = np.bincount(numbers, minlength=len(every.dictionary)) > 0
-    terms, sorted_numbers = _sorted(every.dictionary.filter(pa.array(is_used)).to_pylist())
+    terms, sorted_numbers = _sorted(every.dictionary.filter(pa.array(is_used)))
     renumbered = np.zeros(len(is_used), np.int64)
     renumbered[is_used] = sorted_numbers
     numbers = renumbered[numbers]
@@ -193,15 +197,9 @@ def _slices(batch: IndexBatch, size: int) -> Iterable[IndexBatch]:
         yield IndexBatch(batch.values.slice(start, step), batch.rows[start : start + step])
 
 
-def _sorted(terms: list[str]) -> tuple[pa.Array, Integers]:
+def _sorted(terms: pa.Array) -> tuple[pa.Array, Integers]:
     """``terms`` by their bytes, and for each of the given ones its place among these."""
-    array = pa.array(terms, pa.large_string())
-    order = pc.sort_indices(array).to_numpy()
+    order = pc.sort_indices(terms).to_numpy().astype(np.int64)
     places = np.empty(len(order), np.int64)
     places[order] = np.arange(len(order))
-    return array.take(pa.array(order)), places
-
-
-def _changes(values: Integers) -> np.ndarray:
-    """True for each value that differs from the one before it, and for the first."""
-    return np.append(True, values[1:] != values[:-1])[: len(values)]
+    return terms.take(pa.array(order)), places

@@ -32,6 +32,9 @@ FORMAT = "2"
 MAX_POSTINGS = 1 << 21
 """Postings that are encoded at once."""
 
+_PACKED = {"lance-encoding:compression": "none"}
+"""The metadata of a column whose values are packed: trying to compress each takes long."""
+
 _BLOBS = pa.list_(pa.field("item", pa.large_binary(), nullable=True))
 
 
@@ -79,7 +82,9 @@ def _write_postings(table: PostingTable, number: int, output: IndexOutput) -> No
         pa.field(LENGTH, pa.uint32(), nullable=False),
     ]
     if with_positions:
-        fields.append(pa.field(POSITION_STREAM, pa.large_binary(), nullable=False))
+        fields.append(
+            pa.field(POSITION_STREAM, pa.large_binary(), nullable=False, metadata=_PACKED)
+        )
         fields.append(pa.field(POSITION_OFFSETS, pa.list_(pa.uint32()), nullable=False))
     schema = pa.schema(fields)
     lengths = np.bincount(table.numbers, minlength=len(table.terms))

@@ -1,0 +1,137 @@
+"""Words that are runs of some bytes or characters, as numbers of distinct words."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.hookspecs.analyzers import Integers, Words
+from lance_core_text.analyzers.letters import is_letter_byte, letters
+from lance_core_text.analyzers.text_bytes import (
+    TextBytes,
+    large_strings,
+    numbers_in_texts,
+    substrings,
+)
+from lance_core_text.loops.library import is_compiled, native
+
+_MAX_WORDS = (1 << 32) - 2
+"""Words of all texts that the compiled loop counts at most."""
+
+_NONE, _WORD, _LEAD = range(3)
+"""Kinds of bytes: in no word, in a word, or the first of a character that decides."""
+
+
+class WordBytes(NamedTuple):
+    """Which bytes and characters are in words.
+
+    ``kinds``: of each byte. ``points``: True for the characters that are in words; empty if bytes
+    decide.
+    """
+
+    kinds: npt.NDArray[np.uint8]
+    points: npt.NDArray[np.bool_]
+
+    def mask(self, data: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
+        """True for each byte that is in a word."""
+        if len(self.points):
+            return is_letter_byte(data)
+        is_word: npt.NDArray[np.bool_] = self.kinds == _WORD
+        return is_word[data]
+
+
+def letter_bytes() -> WordBytes:
+    """Words are runs of letters and digits."""
+    kinds = np.zeros(256, np.uint8)
+    kinds[:128] = letters()[:128]
+    kinds[0xC0:] = _LEAD
+    return WordBytes(kinds, letters())
+
+
+def other_bytes(excluded: bytes) -> WordBytes:
+    """Words are runs of all bytes but those."""
+    kinds = np.full(256, _WORD, np.uint8)
+    kinds[list(excluded)] = _NONE
+    return WordBytes(kinds, np.empty(0, np.bool_))
+
+
+class EncodedWords(NamedTuple):
+    """The words of texts. ``codes``: for each, its index in ``distinct``, by first occurrence.
+
+    The other arrays are those of `Words`; ``starts`` and ``stops`` may be empty.
+    """
+
+    distinct: pa.Array
+    codes: Integers
+    texts: Integers
+    positions: Integers
+    starts: Integers
+    stops: Integers
+
+    def with_codes(self, distinct: pa.Array, numbers: Integers) -> EncodedWords:
+        """The words with other numbers, by their codes; those with one below 0 are left out."""
+        if is_compiled():
+            arrays = self[1:]
+            size = native.replace_codes(numbers, *arrays)
+            return EncodedWords(distinct, *(each[:size] for each in arrays))
+        codes = numbers[self.codes]
+        kept = codes >= 0
+        if kept.all():
+            return EncodedWords(distinct, codes, *self[2:])
+        others = (each[kept] if len(each) else each for each in self[2:])
+        return EncodedWords(distinct, codes[kept], *others)
+
+
+def encoded_runs(texts: TextBytes, kind: WordBytes, *, with_places: bool) -> EncodedWords:
+    """The words of texts; ``with_places``: with ``starts`` and ``stops``."""
+    data, offsets = texts
+    most = (len(data) + len(offsets) - 1) // 2
+    if not is_compiled() or most > _MAX_WORDS:
+        found = encoded(runs(texts, kind.mask(data)))
+        return found if with_places else found._replace(starts=_NOTHING, stops=_NOTHING)
+    # Pages of memory that are not written are not taken.
+    codes, owners, positions, first = (np.empty(most, np.int64) for _ in range(4))
+    starts, stops = (np.empty(most if with_places else 0, np.int64) for _ in range(2))
+    last = np.empty(most + 1, np.int64)  # its last number is that of distinct words
+    arrays = (codes, owners, positions, starts, stops)
+    size = native.split_words(
+        data, np.ascontiguousarray(offsets), kind.kinds, kind.points, *arrays, first, last
+    )
+    distinct = substrings(data, first[: last[most]], last[: last[most]])
+    return EncodedWords(distinct, *(each[:size] for each in arrays))
+
+
+def encoded(words: Words) -> EncodedWords:
+    """The words that an analyzer returns."""
+    found = words.words.dictionary_encode()
+    codes = found.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    # Copies, since `with_codes` changes arrays, and those of an analyzer may be one twice.
+    return EncodedWords(found.dictionary, codes, *(np.array(each, np.int64) for each in words[1:]))
+
+
+def runs(texts: TextBytes, mask: npt.NDArray[np.bool_]) -> Words:
+    """The words that are runs of the bytes for which ``mask`` is True, by numpy."""
+    data, offsets = texts
+    begins = np.zeros(len(data) + 1, np.bool_)
+    begins[offsets] = True  # a word ends with its text
+    follows = np.zeros(len(data) + 1, np.bool_)
+    np.logical_and(mask[1:], mask[:-1], out=follows[1:-1])
+    follows &= ~begins
+    starts = np.flatnonzero(mask & ~follows[:-1])
+    stops = np.flatnonzero(mask & ~follows[1:]) + 1
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(stops - starts)])
+    owners = texts.owners(starts)
+    bases = offsets[owners]
+    return Words(
+        large_strings(data[mask], ends),
+        owners,
+        numbers_in_texts(owners),
+        starts - bases,
+        stops - bases,
+    )
+
+
+_NOTHING = np.empty(0, np.int64)

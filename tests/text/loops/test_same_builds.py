@@ -1,0 +1,119 @@
+"""From texts to posting lists, by the compiled loops and by numpy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lance_core_text.analyzers.analyze import analyze_texts
+from lance_core_text.analyzers.parameters import TextParameters
+from lance_core_text.loops.inversion import inverted
+from lance_core_text.loops.library import native, numpy_loops
+
+LETTERS = "aAbßéÉΣΩ中国𝄞½ \t\v.,_-0٣\u0301\u200d"
+TEXTS = st.lists(st.one_of(st.none(), st.text(LETTERS, max_size=30)), max_size=8)
+
+
+def equal(found: Any, expected: Any) -> bool:
+    arrays = zip(found[1:], expected[1:], strict=True)
+    return found[0].equals(expected[0]) and all(np.array_equal(*pair) for pair in arrays)
+
+
+@given(
+    texts=TEXTS,
+    analyzer=st.sampled_from(["simple", "whitespace"]),
+    lower_case=st.booleans(),
+    longest=st.sampled_from([None, 3, 40]),
+    places=st.booleans(),
+)
+def test_terms(
+    texts: list[str | None], analyzer: str, lower_case: bool, longest: int | None, places: bool
+) -> None:
+    given = {"base_tokenizer": analyzer, "lower_case": lower_case, "max_token_length": longest}
+    parameters = TextParameters.of(given)
+    column = pa.array([None, "a b", *texts], pa.large_string()).slice(2)
+    found = analyze_texts(column, parameters, with_places=places)
+    with numpy_loops():
+        assert equal(found, analyze_texts(column, parameters, with_places=places))
+
+
+def test_many_distinct_words() -> None:
+    column = pa.array([f"w{n} w{n % 977} x{n // 3}" for n in range(9000)], pa.large_string())
+    found = analyze_texts(column, TextParameters())
+    assert len(found.terms) == 9000 + 3000
+    with numpy_loops():
+        assert equal(found, analyze_texts(column, TextParameters()))
+
+
+@pytest.mark.parametrize(
+    "text", [b"a\xc3", b"\xe4\xb8", b"\xf0\x9d\x84", b"\xff\xff\xff\xff", b"b\x80"]
+)
+def test_texts_that_are_no_utf_8_are_split_without_other_bytes(text: bytes) -> None:
+    data = np.frombuffer(text, np.uint8).copy()
+    kinds, points = np.zeros(256, np.uint8), np.ones(0x110000, np.bool_)
+    kinds[ord("a") : ord("z") + 1], kinds[0xC0:] = 1, 2
+    words = [np.empty(4, np.int64) for _ in range(6)]
+    count = np.empty(5, np.int64)
+    size = native.split_words(data, np.array([0, len(data)]), kinds, points, *words, count)
+    assert size in (0, 1)
+
+
+@given(seed=st.integers(0, 999), count=st.integers(0, 90), terms=st.integers(1, 12))
+def test_posting_lists(seed: int, count: int, terms: int) -> None:
+    random = np.random.default_rng(seed)
+    numbers = random.integers(0, terms, count).astype(np.int32)
+    documents = np.sort(random.integers(0, 20, count)).astype(np.int32)
+    positions = np.arange(count, dtype=np.int32)
+    ranks = random.permutation(terms).astype(np.int64)
+    for own in (positions, None):
+        found = inverted(numbers, documents, own, ranks)
+        with numpy_loops():
+            expected = inverted(numbers, documents, own, ranks)
+        for ours, theirs in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_what_does_not_belong_together_is_an_error() -> None:
+    words = [np.empty(2, np.int64) for _ in range(6)]
+    kinds, points = np.ones(256, np.uint8), np.empty(0, np.bool_)
+    data, count = np.zeros(3, np.uint8), np.empty(3, np.int64)
+
+    def split(offsets: list[int], kinds: np.ndarray = kinds, data: np.ndarray = data) -> int:
+        return native.split_words(data, np.array(offsets), kinds, points, *words, count)
+
+    assert split([0, 3]) == 1
+    for offsets in ([0, 4], [-1, 3], [2, 1]):
+        with pytest.raises(ValueError, match="belong together"):
+            split(offsets)
+    for own in (
+        {"kinds": kinds[:255].copy()},
+        {"kinds": 2 * kinds},
+        {"data": np.zeros(9, np.uint8)},
+    ):
+        with pytest.raises(ValueError, match="belong together"):
+            split([0, 3], **own)
+    three = [np.zeros(3, np.int64) for _ in range(5)]
+    for numbers, codes in (([1], [0, 0, 1]), ([1], [0, 0, -1]), ([1], [0, 0])):
+        with pytest.raises(ValueError, match="belong together"):
+            native.replace_codes(np.array(numbers), np.array(codes), *three[1:])
+    out = [np.zeros(2, np.int64) for _ in range(4)]
+    for numbers, documents, ranks in (
+        ([0, 1], [0, 0], [0]),
+        ([0, -1], [0, 0], [0]),
+        ([0, 0], [1, 0], [0]),
+        ([0, 0], [0, 0], [1]),
+        ([0], [0], [0]),
+    ):
+        with pytest.raises(ValueError, match="belong together"):
+            native.invert(
+                np.array(numbers, np.int32),
+                np.array(documents, np.int32),
+                np.zeros(len(numbers), np.int32),
+                np.array(ranks),
+                *out,
+            )
