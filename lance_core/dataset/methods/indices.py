@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from lance_core.dataset.mixin_base import DatasetBase
 from lance_core.dataset.short_tracebacks import short_tracebacks
-from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import InvalidInputError
 from lance_core.imports.on_demand import lazy_module
 
 if TYPE_CHECKING:
     from lance_core.dataset.maintenance.indices import create as creating
     from lance_core.dataset.maintenance.indices import describe as describing
-    from lance_core.dataset.maintenance.indices import existing_segments, statistics
+    from lance_core.dataset.maintenance.indices import existing_segments, index_parts, statistics
     from lance_core.dataset.maintenance.indices import verify as verifying
     from lance_core.dataset.values.index import Index
     from lance_core.dataset.values.index_config import IndexConfig
@@ -26,14 +26,9 @@ else:
     creating = lazy_module(f"{_FOLDER}.create")
     describing = lazy_module(f"{_FOLDER}.describe")
     existing_segments = lazy_module(f"{_FOLDER}.existing_segments")
+    index_parts = lazy_module(f"{_FOLDER}.index_parts")
     statistics = lazy_module(f"{_FOLDER}.statistics")
     verifying = lazy_module(f"{_FOLDER}.verify")
-
-
-_SEGMENTS = (
-    "an index of some fragments is a segment: use create_index_uncommitted(..., fragment_ids=...) "
-    "and commit_existing_index_segments"
-)
 
 
 @short_tracebacks
@@ -70,17 +65,15 @@ class IndexMethods(DatasetBase):
 
         Raises `ColumnNotFoundError`, `InvalidTypeError` for a column that cannot have such an
         index, `UnsupportedFeatureError` for an unknown type, `IndexNameError` if the name is taken
-        or reserved, `InvalidInputError` for wrong parameters and for ``fragment_ids`` (see
-        `create_index_uncommitted`), `CommitConflictError` if another writer has created an index
-        of the same name or replaced values of the column since this version, and
+        or reserved, `InvalidInputError` for wrong parameters, and for ``fragment_ids`` without
+        ``index_uuid`` (see `merge_index_metadata`), `CommitConflictError` if another writer has
+        created an index of the same name or replaced values of the column since this version, and
         `CorruptFileError` for corrupt files.
         """
-        if fragment_ids is not None:
-            raise InvalidInputError(_SEGMENTS)
         new = creating.NewIndex(
             column, index_type, parameters, name, replace, train, index_uuid, progress_callback
         )
-        self._snapshot = creating.create(self._snapshot, new)
+        self._create(new, fragment_ids)
 
     def create_index(  # noqa: PLR0913, PLR0917 (the arguments are those of pylance)
         self,
@@ -123,8 +116,6 @@ class IndexMethods(DatasetBase):
         With too few rows to train it, an `IndexWarning` is issued, and the index covers no rows
         until ``optimize.optimize_indices`` builds it.
         """
-        if fragment_ids is not None:
-            raise InvalidInputError(_SEGMENTS)
         given = {
             "metric": metric,
             "num_partitions": num_partitions,
@@ -144,8 +135,15 @@ class IndexMethods(DatasetBase):
         new = creating.NewIndex(
             column, index_type, given, name, replace, train, index_uuid, progress_callback
         )
-        self._snapshot = creating.create(self._snapshot, new)
+        self._create(new, fragment_ids)
         return self
+
+    def _create(self, new: creating.NewIndex, fragment_ids: Sequence[int] | None) -> None:
+        """Commit an index, or write a part of one."""
+        if fragment_ids is None:
+            self._snapshot = creating.create(self._snapshot, new)
+        else:
+            index_parts.write_part(self._snapshot, new, fragment_ids)
 
     def create_index_uncommitted(  # noqa: PLR0913 (as above)
         self,
@@ -216,11 +214,14 @@ class IndexMethods(DatasetBase):
         batch_readhead: int | None = None,
         progress_callback: Callable[[IndexProgress], object] | None = None,
     ) -> None:
-        """Raise `UnsupportedFeatureError`: an older way to merge files of indices."""
-        raise UnsupportedFeatureError(
-            f"the files of index {index_uuid} ({index_type}) are not merged: write segments with "
-            "create_index_uncommitted, and commit them with commit_existing_index_segments"
-        )
+        """Write the files of index ``index_uuid`` of the parts that its processes have written.
+
+        The older way to build one in several processes: each calls `create_scalar_index` with the
+        same ``index_uuid`` and some ``fragment_ids``; afterwards, an operation `CreateIndex`
+        commits the index. The other arguments have no effect. Raises `InvalidInputError` without
+        parts, and what `merge_existing_index_segments` raises.
+        """
+        index_parts.merge_parts(self._snapshot, index_uuid)
 
     def list_indices(self) -> list[describing.IndexInformation]:
         """The segments of all indices as dictionaries, by name.

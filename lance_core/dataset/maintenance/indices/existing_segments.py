@@ -51,9 +51,12 @@ from lance_core.table.transactions.operations import CreateIndex
 
 
 def merge(
-    snapshot: Snapshot, segments: Sequence[Index], environment: Environment = SYSTEM
+    snapshot: Snapshot,
+    segments: Sequence[Index],
+    environment: Environment = SYSTEM,
+    uuid: uuids.UUID | None = None,
 ) -> Index:
-    """Write one segment of the rows of ``segments``, without a commit.
+    """Write one segment of the rows of ``segments``, without a commit; by default a new UUID.
 
     Raises `InvalidInputError` for segments that are not parts of one index, or that cover the same
     fragment.
@@ -67,7 +70,7 @@ def merge(
             f"segments of the unknown type {_type_url(first)!r}{missing_plugins([first])}"
         )
     covered = functools.reduce(operator.or_, (covered_now(snapshot, one) for one in stored))
-    uuid = environment.new_uuid()
+    uuid = environment.new_uuid() if uuid is None else uuid
     draft = successor_draft(snapshot, spec, first, covered, uuid)
     for one in stored:
         if (one.index_version or 0) != draft.index_version:

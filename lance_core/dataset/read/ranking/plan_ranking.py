@@ -22,10 +22,11 @@ from lance_core.dataset.read.scan_options import (
     plan_scan,
     schema_with_blobs,
 )
+from lance_core.dataset.read.sources.prefilter.stored_indices import indices_of
 from lance_core.errors import InvalidInputError
 from lance_core.plugins import get_manager
 from lance_core.store.spec import resolve_factory
-from lance_core.table.indices.index_metadata import details_key, parse_index_section
+from lance_core.table.indices.index_metadata import details_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -171,7 +172,7 @@ class _Columns:
         key, schema = details_key(details_url), self._snapshot.schema
         ids = {
             index.fields[0]
-            for index in parse_index_section(self._snapshot.file.index_section)
+            for index in indices_of(self._snapshot)
             if index.fields
             and index.index_details is not None
             and details_key(index.index_details.type_url) == key

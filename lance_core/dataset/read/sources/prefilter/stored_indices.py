@@ -38,6 +38,7 @@ else:
 
 _BTREE_FILE = "page_lookup.lance"
 _BITMAP_FILE = "bitmap_page_lookup.lance"
+_POSTINGS_FILE = "_invert.lance"
 
 _old_files: LruCache[tuple[str, str], tuple[IndexFile, ...]] = LruCache(256)
 """The files of indices without details."""
@@ -68,7 +69,8 @@ def index_type(spec: IndexTypeSpec) -> IndexType:
 def indices_of(snapshot: Snapshot) -> tuple[IndexMetadata, ...]:
     """All indices of a version except those of the table's internal state.
 
-    Indices of tables before 0.20 have no details; their types are recognised by their files.
+    Indices of tables before 0.20 have no details, nor have those that were built in parts; their
+    types are recognised by their files.
     """
     stored = parse_index_section(snapshot.file.index_section)
     return tuple(with_known_type(snapshot, one) for one in stored if not is_system_index(one))
@@ -92,6 +94,8 @@ def _with_details(snapshot: Snapshot, index: IndexMetadata) -> IndexMetadata:
         message = "LabelListIndexDetails" if is_list else "BitmapIndexDetails"
     elif _BTREE_FILE in names:
         message = "BTreeIndexDetails"
+    elif any(name.endswith(_POSTINGS_FILE) for name in names):
+        message = "InvertedIndexDetails"
     else:
         return index
     return replace(index, index_details=IndexDetails(f"/lance.table.{message}"), files=files)

@@ -138,10 +138,10 @@ def test_an_invalid_request_is_an_error_of_its_own_and_writes_nothing(uri: str) 
         (lambda: dataset.prewarm_index("x"), IndexNotFoundError, RuntimeError, "name=x"),
         (lambda: dataset.stats.index_stats("x"), IndexNotFoundError, KeyError, "name=x"),
         (
-            lambda: dataset.merge_index_metadata("u", "BTREE"),
-            UnsupportedFeatureError,
-            NotImplementedError,
-            "commit_existing_index_segments",
+            lambda: dataset.merge_index_metadata("0" * 32, "BTREE"),
+            InvalidInputError,
+            ValueError,
+            "no parts",
         ),
     ]
     for call, kind, builtin, text in cases:
