@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow as pa
 from lance_core.errors import CorruptFileError
 from lance_core.hookspecs.analyzers import Integers
 from lance_core.hookspecs.concurrency import LruCache, cached_property
-from lance_core.hookspecs.indices import IndexFolder, RowNumbers, count_parts
+from lance_core.hookspecs.indices import IndexFileReader, IndexFolder, RowNumbers, count_parts
 from lance_core_text.postings import index_files
 from lance_core_text.postings.blocks import BlockLayout, Bytes, Postings, decode_blocks
 from lance_core_text.postings.positions import Streams, decode_lists, decode_streams
@@ -28,6 +29,15 @@ IMPACTS = "_impacts"
 POSITION_LISTS = "_position"
 POSITION_STREAM = "_compressed_position"
 POSITION_OFFSETS = "_position_block_offset"
+
+_TYPES: Mapping[str, pa.DataType] = {
+    POSTING: pa.list_(pa.large_binary()),
+    LENGTH: pa.uint32(),
+    POSITION_LISTS: pa.list_(pa.list_(pa.large_binary())),
+    POSITION_STREAM: pa.large_binary(),
+    POSITION_OFFSETS: pa.list_(pa.uint32()),
+}
+"""The types of the columns that are read."""
 
 MAX_CACHED_BYTES = 256 << 20
 """Maximum bytes of cached postings of a partition: blocks for the compiled loops, decoded ones for
@@ -63,6 +73,8 @@ class Partition:
         self._documents = folder.reader(index_files.documents_file(number))
         self._postings = folder.reader(index_files.postings_file(number))
         self.layout = index_files.block_layout(self._postings)
+        _check_types(self._documents, {ROW_ID: pa.uint64(), NUM_TOKENS: pa.uint32()})
+        _check_types(self._postings, _TYPES)
         names = self._postings.names
         self.has_positions = POSITION_STREAM in names or POSITION_LISTS in names
         self._cache: LruCache[tuple[int, bool], _Cached] = LruCache(
@@ -99,7 +111,7 @@ class Partition:
     @cached_property
     def tokens(self) -> TokenSet:
         """The terms."""
-        return read_tokens(self._tokens)
+        return read_tokens(self._tokens, self.num_terms)
 
     @cached_property
     def documents(self) -> Documents:
@@ -259,6 +271,15 @@ class Partition:
             return decode_lists(lists.flatten(), frequencies)
         except (ValueError, TypeError) as error:
             raise CorruptFileError(str(error), path, field=POSITION_STREAM) from None
+
+
+def _check_types(reader: IndexFileReader, expected: Mapping[str, pa.DataType]) -> None:
+    """Raise `CorruptFileError` if a column that there is has another type."""
+    for field in reader.schema:
+        kind = expected.get(field.name, field.type)
+        if field.type != kind:
+            text = f"has the type {field.type}, expected {kind}"
+            raise CorruptFileError(text, reader.path, field=field.name)
 
 
 def has_repeated(rows: RowNumbers) -> bool:

@@ -34,10 +34,12 @@ class TokenSet(Protocol):
 
 
 class SortedTokens:
-    """Terms in a sorted column beside their numbers."""
+    """Terms in a sorted column beside their numbers. ``count``: the rows of postings."""
 
-    def __init__(self, terms: pa.Array, numbers: Integers, path: str) -> None:
+    def __init__(self, terms: pa.Array, numbers: Integers, count: int, path: str) -> None:
         self._terms = terms
+        self._count = count
+        self._path = path
         self._numbers = numbers
         if len(terms) > 1 and pc.any(pc.greater_equal(terms[:-1], terms[1:])).as_py():
             raise CorruptFileError("terms are not sorted", path, field=TERM_COLUMN)
@@ -47,6 +49,7 @@ class SortedTokens:
         return None if place is None else int(self._numbers[place])
 
     def all(self) -> tuple[pa.Array, Integers]:
+        _check_numbers(self._numbers, self._count, self._path)
         return self._terms, self._numbers
 
     @property
@@ -55,10 +58,11 @@ class SortedTokens:
 
 
 class FstTokens:
-    """Terms in a transducer."""
+    """Terms in a transducer. ``count``: the rows of postings."""
 
-    def __init__(self, fst: Fst, path: str) -> None:
+    def __init__(self, fst: Fst, count: int, path: str) -> None:
         self._fst = fst
+        self._count = count
         self._path = path
 
     def number(self, term: str) -> int | None:
@@ -70,28 +74,46 @@ class FstTokens:
     def all(self) -> tuple[pa.Array, Integers]:
         try:
             terms, numbers = self._fst.items()
-            return terms.cast(pa.large_string()), numbers
+            terms = terms.cast(pa.large_string())
         except (ValueError, IndexError, pa.ArrowInvalid) as error:
             raise CorruptFileError(str(error), self._path, field=FST_BYTES) from None
+        _check_numbers(numbers, self._count, self._path)
+        return terms, numbers
 
     @property
     def nbytes(self) -> int:
         return self._fst.nbytes
 
 
-def read_tokens(reader: IndexFileReader) -> TokenSet:
-    """The terms in a file of a partition. Raises `CorruptFileError`."""
+def _check_numbers(numbers: Integers, count: int, path: str) -> None:
+    """Raise `CorruptFileError` unless each row of postings has one term."""
+    is_other = len(numbers) != count or (count and (numbers.min() < 0 or numbers.max() >= count))
+    if is_other or (np.bincount(numbers, minlength=count) != 1).any():
+        raise CorruptFileError(f"{len(numbers)} terms for {count} rows of postings", path)
+
+
+def read_tokens(reader: IndexFileReader, count: int) -> TokenSet:
+    """The terms in a file of a partition with ``count`` rows of postings.
+
+    Raises `CorruptFileError`.
+    """
     if FST_BYTES in reader.names:
         (stored,) = reader.arrays([FST_BYTES])
-        if len(stored) != 1 or stored.null_count:
-            raise CorruptFileError(f"{len(stored)} transducers", reader.path, field=FST_BYTES)
+        if len(stored) != 1 or stored.null_count or not pa.types.is_large_binary(stored.type):
+            raise CorruptFileError(
+                f"{len(stored)} transducers of type {stored.type}", reader.path, field=FST_BYTES
+            )
         try:
-            return FstTokens(Fst(stored[0].as_buffer()), reader.path)
+            return FstTokens(Fst(stored[0].as_buffer()), count, reader.path)
         except ValueError as error:
             raise CorruptFileError(str(error), reader.path, field=FST_BYTES) from None
     terms, numbers = reader.arrays([TERM_COLUMN, NUMBER_COLUMN])
     if terms.null_count or numbers.null_count:
         raise CorruptFileError("a term or its number is null", reader.path, field=TERM_COLUMN)
+    if not pa.types.is_string(terms.type) or not pa.types.is_integer(numbers.type):
+        raise CorruptFileError(
+            f"terms of type {terms.type}, numbers of type {numbers.type}", reader.path
+        )
     return SortedTokens(
-        terms.cast(pa.large_string()), numbers.to_numpy().astype(np.int64), reader.path
+        terms.cast(pa.large_string()), numbers.to_numpy().astype(np.int64), count, reader.path
     )
