@@ -2,7 +2,7 @@
 
 Most are golden files of 2.1 and 2.2; a tenth are a file of version 0.1. Beside them are files of
 version 2.0, and what a table consists of: manifests, data files, deletion files, indices for
-filters, and vector indices of every kind.
+filters, and indices of vectors and texts of every kind.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import itertools
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from tests.fuzz import indices, legacy_tables, tables, v2_0, vectors
+from tests.fuzz import indices, legacy_tables, tables, texts, v2_0, vectors
 from tests.fuzz.files import damage, damage_legacy, golden
 from tests.fuzz.judge import Verdict
 
@@ -45,21 +45,25 @@ def _others(count: int, seed: int, only: str) -> Iterator[tuple[str, Verdict]]:
     """What is not a golden file; fewer of what takes longer to read."""
     if only in "0.1":
         yield "0.1", damage_legacy(count // 10, seed)
-    for name in v2_0.FILES:
-        if only in f"{name}, 2.0":
-            yield f"{name}, 2.0", v2_0.damage(name, count // 80, seed)
+    for name, (run, kind, number) in _kinds(count).items():
+        if only in name:
+            yield name, run(kind, number, seed)
+
+
+def _kinds(count: int) -> dict[str, tuple[Callable[[str, int, int], Verdict], str, int]]:
+    """By the name of what is damaged: the function that does it, its kind, and how many times."""
+    found = {f"{name}, 2.0": (v2_0.damage, name, count // 80) for name in v2_0.FILES}
     for kind, share in tables.SHARES.items():
-        if only in f"table, {kind}":
-            yield f"table, {kind}", tables.damage(kind, share * count // 250, seed)
+        found[f"table, {kind}"] = tables.damage, kind, share * count // 250
     for kind, (_, share) in indices.SHARES.items():
-        if only in f"indices, {kind}":
-            yield f"indices, {kind}", indices.damage(kind, share * count // 1000, seed)
+        found[f"indices, {kind}"] = indices.damage, kind, share * count // 1000
     for kind, (_, share) in vectors.SHARES.items():
-        if only in f"vectors, {kind}":
-            yield f"vectors, {kind}", vectors.damage(kind, share * count // 500, seed)
+        found[f"vectors, {kind}"] = vectors.damage, kind, share * count // 500
+    for kind, (_, share) in texts.SHARES.items():
+        found[f"texts, {kind}"] = texts.damage, kind, share * count // 500
     for folder in legacy_tables.AWARE:
-        if only in f"table of 0.1, {folder}":
-            yield f"table of 0.1, {folder}", legacy_tables.damage(folder, count // 200, seed)
+        found[f"table of 0.1, {folder}"] = legacy_tables.damage, folder, count // 200
+    return found
 
 
 if __name__ == "__main__":

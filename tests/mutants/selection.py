@@ -36,6 +36,7 @@ _IDENTITY, _VERIFICATION = "lance_core/commits/identity.py", "lance_core/commits
 _COMPACTION = f"{_MAINTENANCE}/compaction"
 _UNIT = "tests/unit/dataset"
 _VECTOR = "plugins/vector/lance_core_vector"
+_TEXT = "plugins/text/lance_core_text"
 
 AREAS = {
     "commits": Area(
@@ -110,6 +111,13 @@ AREAS = {
             *(f"{_VECTOR}/{name}.py" for name in ("distances", "query", "shortlist", "vectors")),
         ),
         ("tests/unit/vector", "tests/vector", "tests/conformance/test_ranked_index.py"),
+        90,
+    ),
+    "text": Area(
+        tuple(
+            f"{_TEXT}/{name}" for name in ("analyzers", "postings", "queries", "scoring", "write")
+        ),
+        ("tests/text", "tests/interop/index/test_text_interop.py"),
         90,
     ),
 }
