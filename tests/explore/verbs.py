@@ -17,7 +17,7 @@ import sys
 import threading
 import uuid
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -33,6 +33,7 @@ import lance_core as lance
 from lance_core.errors import CommitConflictError, LanceError
 from lance_core.indices import Index, IndexConfig
 from lance_core.plugins import open_store
+from lance_core.query import MatchQuery
 from lance_core.store.memory import MemoryStore
 from lance_core.table.indices.index_metadata import parse_index_section
 
@@ -54,6 +55,8 @@ def _table(keys: Sequence[int], factor: int, texts: Sequence[str]) -> pa.Table:
 
 
 START = _table(range(1, 7), 1, "abcdef")
+WORDS = ("a", "b", "c", "d", "e", "f", "new")
+"""The texts of rows."""
 
 
 def _rows(*keys: int) -> pa.Table:
@@ -169,6 +172,9 @@ VERBS: dict[str, Call] = {
     ),
     "index vectors again": lambda dataset: dataset.create_index(
         "v", "IVF_FLAT", name="close", num_partitions=1
+    ),
+    "index words": lambda dataset: dataset.create_scalar_index(
+        "s", "INVERTED", name="words", stem=False, remove_stop_words=False
     ),
     "change vectors": lambda dataset: (
         dataset.merge_insert("k").when_matched_update_all().execute(_rows(1, 4).select(["k", "v"]))
@@ -322,7 +328,9 @@ class Pair:
 def wrong_answers(dataset: lance.LanceDataset) -> str:
     """Conditions for which indices do not find the rows that a scan has."""
     wrong = []
-    indexed = [index.field_names[0] for index in dataset.describe_indices()]
+    described = dataset.describe_indices()
+    of_words = {index.field_names[0] for index in described if index.index_type == "Inverted"}
+    indexed = [index.field_names[0] for index in described]
     # The keys stand for the rows: it is the indices' answers that are compared.
     columns = list(dict.fromkeys(["k", *(name for name in indexed if name != "j")]))
     rows = dataset.to_table(columns, use_scalar_index=False).to_pydict()
@@ -330,6 +338,9 @@ def wrong_answers(dataset: lance.LanceDataset) -> str:
         if column == "v":
             wrong += [f"nearest to {query}" for query in (0, 40) if not _finds(dataset, query)]
             continue
+        if column in of_words:
+            words = [word for word in WORDS if not _matches(dataset, rows, column, word)]
+            wrong += [f"rows with the word {word}" for word in words]
         for text, accepts in _conditions(column):
             if accepts is None:
                 found = dataset.to_table(["k"], filter=text, use_scalar_index=False)
@@ -350,6 +361,15 @@ def _finds(dataset: lance.LanceDataset, number: int) -> bool:
     return bool(found == dataset.to_table(["k"], nearest=nearest | {"use_index": False}))
 
 
+def _matches(
+    dataset: lance.LanceDataset, rows: Mapping[str, Sequence[object]], column: str, word: str
+) -> bool:
+    """True if a word is found in the rows whose text it is."""
+    found = dataset.to_table(["k"], full_text_query=MatchQuery(word, column))["k"].to_pylist()
+    pairs = zip(rows["k"], rows[column], strict=True)
+    return sorted(found) == sorted(key for key, value in pairs if value == word)
+
+
 def _conditions(column: str) -> Iterator[tuple[str, Callable[[object], bool] | None]]:
     """Conditions on an indexed column as SQL, and as a function of its value, except of JSON."""
     if column == "j":
@@ -357,7 +377,7 @@ def _conditions(column: str) -> Iterator[tuple[str, Callable[[object], bool] | N
         return
     values: Sequence[object] = (*range(1, 10), 70, 101)
     if column not in ("k", "n"):
-        values = ("a", "b", "c", "d", "e", "f", "new")
+        values = WORDS
     for value in values:
         yield f"{column} = {value!r}", partial(operator.eq, value)
     yield f"{column} IS NOT NULL", lambda value: value is not None

@@ -17,13 +17,15 @@ from tests.histories.verbs.base import Reference, Table
 ORDERED = ("BTREE", "BITMAP", "ZONEMAP", "BLOOMFILTER")
 KINDS: dict[pa.DataType, tuple[str, ...]] = {
     **dict.fromkeys((*INTS, *FLOATS), ORDERED),
-    **dict.fromkeys(TEXTS, (*ORDERED, "NGRAM")),
+    **dict.fromkeys(TEXTS, (*ORDERED, "NGRAM", "INVERTED")),
     LIST: ("LABEL_LIST",),
     JSON: ("JSON",),
     # Those that train on few rows, and of which pylance finds rows beside nulls.
     VECTOR: tuple(kind for kind in VECTOR_KINDS if not kind.endswith("PQ") and "HNSW" not in kind),
 }
 NAME = "only_idx"
+PLAIN = {"stem": False, "remove_stop_words": False, "lower_case": False, "ascii_folding": False}
+"""Words of a text index match as they are written, as without one."""
 
 
 def names(dataset: Any) -> set[str]:
@@ -47,7 +49,13 @@ class CreateIndex(Reference):
             if each.type in KINDS and not (each.type == JSON and history.stable)
         ]
         field = draw(st.sampled_from(fields))
-        return cls(field.name, draw(st.sampled_from(KINDS[field.type])))
+        kinds = [
+            kind
+            for kind in KINDS[field.type]
+            # With stable row ids, pylance finds rows by texts that they had before an update.
+            if not (kind == "INVERTED" and history.stable)
+        ]
+        return cls(field.name, draw(st.sampled_from(kinds)))
 
     def apply(self, table: Table) -> Any:
         dataset = table.open()
@@ -58,7 +66,8 @@ class CreateIndex(Reference):
             dataset.create_index(self.column, self.kind, name=NAME, num_partitions=1)
         else:
             kind = _over_field(table.library) if self.kind == "JSON" else self.kind
-            dataset.create_scalar_index(self.column, kind, name=NAME)
+            parameters = PLAIN if kind == "INVERTED" else {}
+            dataset.create_scalar_index(self.column, kind, name=NAME, **parameters)
         return table.open().version
 
     def refer(self, history: History, result: Any) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Self
 
 from hypothesis import strategies as st
@@ -12,6 +14,9 @@ from tests.histories.model import KEY, Place, Row, State
 from tests.histories.values import INTS, TEXTS, VECTOR, Draw, Expression, draw_condition, values
 from tests.histories.verbs.base import Read, Table
 from tests.histories.verbs.references import draw_version
+
+WORDS = ("a", "bb", "it", "ä", "A")
+"""Of the texts that rows have, and of their upper case."""
 
 
 def rows_of(copy: Copy, state: State, columns: list[str] | None = None) -> list[Row]:
@@ -136,6 +141,40 @@ class Nearest(Read):
 
 
 @dataclass(frozen=True)
+class Search(Read):
+    """The keys of the rows whose texts have a word, of those that pass a condition."""
+
+    column: str
+    word: str
+    condition: Expression | None
+
+    @classmethod
+    def draw(cls, draw: Draw, history: History) -> Self | None:
+        names = [each.name for each in history.state.schema if each.type in TEXTS]
+        if not names:
+            return None
+        condition = draw_condition(draw, history.state) if draw(st.booleans()) else None
+        return cls(draw(st.sampled_from(names)), draw(st.sampled_from(WORDS)), condition)
+
+    def apply(self, table: Table) -> Any:
+        query = import_module(f"{table.library.__name__}.query").MatchQuery(self.word, self.column)
+        found = table.open().to_table(
+            [KEY],
+            filter=None if self.condition is None else self.condition.sql,
+            full_text_query=query,
+            prefilter=True,
+        )
+        return sorted(found[KEY].to_pylist())
+
+    def expected(self, copy: Copy, state: State) -> Any:
+        condition = self.condition
+        rows = [row for row in state.rows.values() if condition is None or condition.of(row)]
+        return sorted(
+            row[KEY] for row in rows if self.word in re.findall(r"[^\W_]+", row[self.column] or "")
+        )
+
+
+@dataclass(frozen=True)
 class Count(Read):
     """How many rows pass a condition."""
 
@@ -246,4 +285,4 @@ class Changes(Read):
         return [new, sorted(changed.difference(new))]
 
 
-VERBS = (Scan, Sort, Nearest, Count, Take, TakeById, Travel, Changes)
+VERBS = (Scan, Sort, Nearest, Search, Count, Take, TakeById, Travel, Changes)
