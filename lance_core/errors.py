@@ -170,6 +170,14 @@ class IndexNotFoundError(NotFoundError, RuntimeError, KeyError):
     """The table has no index with the requested name, or the index has no such segment."""
 
 
+class RowNotFoundError(NotFoundError, LookupError):
+    """The table has no row with the id or address that was given, or it is deleted."""
+
+
+class RowNotMatchedError(LanceError, LookupError):
+    """A row does not match the query for which its score is to be explained."""
+
+
 class ExistsError(LanceError, FileExistsError):
     """An object or table already exists."""
 

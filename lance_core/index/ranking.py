@@ -19,7 +19,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.errors import UnsupportedFeatureError
 from lance_core.index.base import OpenIndex, RowNumbers, SearchResult, UnansweredQueryError
+from lance_core.index.explanation import Explanation
 from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -72,6 +74,13 @@ class ValueRanking(ABC):
     @abstractmethod
     def hits(self) -> list[Hits]:
         """The best rows for each query, with exact scores. It is called once, at the end."""
+
+    def explained(self, row: int) -> Explanation | None:
+        """How the score of one of the rows is computed; None for a row that does not match.
+
+        It is called at the end, instead of `hits`.
+        """
+        raise UnsupportedFeatureError("scores of this search are not explained")
 
 
 class RankedQuery(ABC):
@@ -152,6 +161,17 @@ class RankedQuery(ABC):
 
     def combined(self, hits: Sequence[Hits]) -> Hits:
         """The best rows of the answers to `parts`, each with all of its rows, by address."""
+        raise NotImplementedError
+
+    def explained(self, index: OpenIndex, row: AllowedRows) -> Explanation | None:
+        """How the score of a row of ``index`` is computed; None if it does not match the query.
+
+        ``row`` allows this row only. The query is the one that `with_segments` returned.
+        """
+        raise UnsupportedFeatureError("scores of this search are not explained")
+
+    def explained_by_parts(self, parts: Sequence[Explanation | None]) -> Explanation | None:
+        """How the score of a row is computed from those of `parts`, None for one without it."""
         raise NotImplementedError
 
     def tuned(self, rows: RankedRows) -> RankedQuery:

@@ -1,5 +1,10 @@
-"""Queries for the searches of scans, as in ``lance.query``, and a search by texts and vectors."""
+"""Queries for the searches of scans, as in ``lance.query``, and what is done with their results.
 
+`hybrid` searches by texts and vectors, `explain_score` shows how a score is computed.
+"""
+
+from lance_core.index.explanation import Explanation
+from lance_core.query.explain_score import explain_score
 from lance_core.query.full_text import (
     BooleanQuery,
     BoostQuery,
@@ -20,6 +25,7 @@ __all__ = [
     "BoostQuery",
     "CombinedFieldsQuery",
     "DocumentGranularity",
+    "Explanation",
     "FullTextOperator",
     "FullTextQuery",
     "FullTextQueryType",
@@ -27,5 +33,6 @@ __all__ = [
     "MultiMatchQuery",
     "Occur",
     "PhraseQuery",
+    "explain_score",
     "hybrid",
 ]

@@ -95,7 +95,7 @@ def rank_index(
     query = index.query
     best: list[list[Hits]] = [[] for _ in range(query.num_queries)]
     for segment in index.segments:
-        addressing = _Addressing(snapshot, segment)
+        addressing = Addressing(snapshot, segment)
         allowed = _allowed(snapshot, segment, addressing, rows)
         answers = segment.index.top(query, count, allowed)
         for mine, hits in zip(best, answers, strict=True):
@@ -117,7 +117,7 @@ def _are_in_fragments(snapshot: Snapshot, addresses: RowNumbers) -> bool:
     )
 
 
-class _Addressing:
+class Addressing:
     """Where the rows of a segment are now."""
 
     def __init__(self, snapshot: Snapshot, segment: OpenSegment) -> None:
@@ -137,7 +137,7 @@ class _Addressing:
 def _allowed(
     snapshot: Snapshot,
     segment: OpenSegment,
-    addressing: _Addressing,
+    addressing: Addressing,
     rows: RowSet | RowFlags | None,
 ) -> AllowedRows:
     """The rows of a segment that are alive, in a fragment that it covers, and among ``rows``."""

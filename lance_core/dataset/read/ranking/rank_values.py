@@ -20,7 +20,7 @@ from lance_core.index.ranking import Hits, best_of
 if TYPE_CHECKING:
     from lance_core.dataset.read.plan import ScanPlan
     from lance_core.dataset.snapshot.snapshot import Snapshot
-    from lance_core.index.ranking import RankedQuery
+    from lance_core.index.ranking import RankedQuery, ValueRanking
 
 
 def rank_spans(snapshot: Snapshot, plan: ScanPlan, query: RankedQuery, count: int) -> list[Hits]:
@@ -28,6 +28,13 @@ def rank_spans(snapshot: Snapshot, plan: ScanPlan, query: RankedQuery, count: in
 
     ``plan`` says which rows there are; its projection is not used.
     """
+    return values_ranking(snapshot, plan, query, count).hits()
+
+
+def values_ranking(
+    snapshot: Snapshot, plan: ScanPlan, query: RankedQuery, count: int
+) -> ValueRanking:
+    """The ranking to which all rows of ``plan`` are added, by address."""
     projection = select(plan.schema, [query.column], [ROW_ADDRESS])
     plan = replace(
         plan, projection=projection, batch_size=tuning().ranking.window_rows, limit=None, offset=0
@@ -36,7 +43,7 @@ def rank_spans(snapshot: Snapshot, plan: ScanPlan, query: RankedQuery, count: in
     for batch in scan.scan_batches(snapshot, plan):
         values, addresses = batch.columns
         ranking.add(_storage(values), addresses.to_numpy())
-    return ranking.hits()
+    return ranking
 
 
 def rank_rows(

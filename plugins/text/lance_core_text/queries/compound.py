@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.hookspecs.searches import Hits, RankedQuery, best_of
+from lance_core.hookspecs.searches import Explanation, Hits, RankedQuery, best_of
 from lance_core_text.queries.clauses import ALL_ROWS
 from lance_core_text.queries.text_query import SCORE
 from lance_core_text.queries.united_hits import boolean_scores, united
@@ -47,6 +47,25 @@ class CompoundQuery(RankedQuery):
         rows, scores = united(hits)
         return best_of(rows, self.total(scores), self.k, ascending=False)
 
+    def explained_by_parts(self, parts: Sequence[Explanation | None]) -> Explanation | None:
+        scores = [np.float32(np.nan if part is None else part.value) for part in parts]
+        (total,) = self.total([np.array([score]) for score in scores])
+        if np.isnan(total):
+            return None
+        details = tuple(part for part in self.explained_details(parts) if part is not None)
+        return Explanation(float(total), self.explained_text, details)
+
+    def explained_details(
+        self, parts: Sequence[Explanation | None]
+    ) -> Sequence[Explanation | None]:
+        """What `explained_text` says, from the explanations of all parts."""
+        return parts[: len(self.scored_parts)]
+
+    @property
+    @abstractmethod
+    def explained_text(self) -> str:
+        """How the score is computed from those of the parts."""
+
     def up_to(self, count: int) -> RankedQuery:
         return self.with_k(min(self.k, count))
 
@@ -81,6 +100,10 @@ class BooleanTextQuery(CompoundQuery):
     def scored_parts(self) -> Sequence[RankedQuery]:
         return self.parts[: self._counts[0] + self._counts[1]]
 
+    @property
+    def explained_text(self) -> str:
+        return "sum of the clauses that match"
+
     def total(self, found: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
         return boolean_scores(found, self._counts)
 
@@ -99,6 +122,18 @@ class BoostTextQuery(CompoundQuery):
     def scored_parts(self) -> Sequence[RankedQuery]:
         return self.parts[:1]
 
+    @property
+    def explained_text(self) -> str:
+        return "positive - negative_boost * negative"
+
+    def explained_details(
+        self, parts: Sequence[Explanation | None]
+    ) -> Sequence[Explanation | None]:
+        positive, negative = parts
+        if negative is None:
+            return [positive]
+        return [positive, Explanation(self._factor, "negative_boost"), negative]
+
     def total(self, found: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
         positive, negative = found
         lost = np.where(np.isnan(negative), np.float32(0), negative)
@@ -111,6 +146,10 @@ class BestTextQuery(CompoundQuery):
     def with_k(self, k: int) -> RankedQuery:
         # The best rows of all parts have those with the best scores.
         return BestTextQuery([part.up_to(k) for part in self.parts], k)
+
+    @property
+    def explained_text(self) -> str:
+        return "best score of a column"
 
     def total(self, found: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
         best: npt.NDArray[np.float32] = np.fmax.reduce(list(found))

@@ -13,13 +13,21 @@ import pyarrow as pa
 from lance_core.errors import IndexWarning, InvalidInputError
 from lance_core.hookspecs.concurrency import cached_property
 from lance_core.hookspecs.indices import OpenIndex
-from lance_core.hookspecs.searches import Hits, RankedQuery, ValueRanking, best_of
+from lance_core.hookspecs.searches import (
+    AllowedRows,
+    Explanation,
+    Hits,
+    RankedQuery,
+    ValueRanking,
+    best_of,
+)
 from lance_core_text.analyzers.parameters import TextParameters
 from lance_core_text.inverted_index import InvertedIndex
 from lance_core_text.queries.clauses import ALL_ROWS, Clause, Role
 from lance_core_text.queries.united_hits import boolean_scores, united
 from lance_core_text.queries.words import TextMatch
 from lance_core_text.scoring.bm25 import NO_STATISTICS, Statistics
+from lance_core_text.scoring.explain import explain_boolean, explain_document
 from lance_core_text.scoring.score_partition import score_partition
 from lance_core_text.scoring.score_values import TextRanking
 from lance_core_text.scoring.scored import Scored
@@ -112,6 +120,13 @@ class TextQuery(RankedQuery):
             statistics = own if statistics is NO_STATISTICS else statistics.plus(own)
         return TextQuery(self.asked, self.parameters, statistics, self.k, clauses)
 
+    def explained(self, index: OpenIndex, row: AllowedRows) -> Explanation | None:
+        assert isinstance(index, InvertedIndex)  # chosen by `for_index`
+        for partition in index.partitions:
+            for document in np.flatnonzero(row.mask(partition.documents.rows)).tolist():
+                return explain_document(partition, document, self.clauses, self.statistics)
+        return None
+
     def without_index(self) -> RankedQuery:
         return TextQuery(self.asked, self.parameters, NO_STATISTICS, self.k)
 
@@ -176,6 +191,9 @@ class BooleanRanking(ValueRanking):
     def add(self, values: pa.Array, rows: npt.NDArray[Any]) -> None:
         for part in self._parts:
             part.add(values, rows)
+
+    def explained(self, row: int) -> Explanation | None:
+        return explain_boolean([part.explained(row) for part in self._parts], self._counts)
 
     def hits(self) -> list[Hits]:
         rows, scores = united([part.hits()[0] for part in self._parts])

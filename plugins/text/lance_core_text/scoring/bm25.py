@@ -7,7 +7,7 @@ documents have the term.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -50,13 +50,18 @@ class Statistics:
             return np.float32(1)
         return np.float32(self.total_length) / np.float32(self.num_documents)
 
+    def idfs(self, terms: Sequence[str]) -> Floats:
+        """The inverse document frequency of each of ``terms``."""
+        half, one = np.float32(0.5), np.float32(1)
+        counts = np.array([self.frequencies.get(term, 0) for term in terms], np.float32)
+        ratios = (np.float32(self.num_documents) - counts + half) / (counts + half)
+        found: Floats = np.log(ratios + one)
+        return found
+
     def factors(self, terms: Iterable[str]) -> dict[str, np.float32]:
         """What `weights` of terms are multiplied by: ``idf * (K1 + 1)``."""
         names = list(terms)
-        half, one = np.float32(0.5), np.float32(1)
-        counts = np.array([self.frequencies.get(term, 0) for term in names], np.float32)
-        ratios = (np.float32(self.num_documents) - counts + half) / (counts + half)
-        return dict(zip(names, np.log(ratios + one) * (K1 + one), strict=True))
+        return dict(zip(names, self.idfs(names) * (K1 + np.float32(1)), strict=True))
 
     def norms(self, lengths: Integers) -> Floats:
         """The part of the divisor that depends on the length of a document."""

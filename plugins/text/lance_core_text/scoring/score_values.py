@@ -15,13 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.hookspecs.analyzers import Integers
-from lance_core.hookspecs.searches import Hits, ValueRanking, best_of
+from lance_core.hookspecs.searches import Explanation, Hits, ValueRanking, best_of
 from lance_core_text.analyzers.analyze import AnalyzedTexts
 from lance_core_text.analyzers.columns import analyze_column
 from lance_core_text.analyzers.parameters import TextParameters
 from lance_core_text.postings.vocabulary import Vocabulary
 from lance_core_text.queries.words import TextMatch, Word
 from lance_core_text.scoring.bm25 import Statistics, weights
+from lance_core_text.scoring.explain import TermOfDocument, explain_terms
 from lance_core_text.scoring.phrases import phrase_documents
 
 
@@ -60,9 +61,30 @@ class TextRanking(ValueRanking):
         places = np.flatnonzero(self._matches(found, times))
         self._parts.append((rows[places], lengths[places], times[places]))
 
-    def hits(self) -> list[Hits]:
+    @property
+    def _statistics(self) -> Statistics:
+        """Those of the index and of all rows."""
         own = dict(zip(self._terms, self._frequencies.tolist(), strict=True))
-        statistics = self._of_index.plus(Statistics(self._num_documents, self._total_length, own))
+        return self._of_index.plus(Statistics(self._num_documents, self._total_length, own))
+
+    def explained(self, row: int) -> Explanation | None:
+        for rows, lengths, times in self._parts:
+            for place in np.flatnonzero(rows == row).tolist():
+                terms = [
+                    TermOfDocument(term, frequency, word.terms[0])
+                    for word in self._words
+                    for term in word.terms
+                    if (
+                        frequency := int(
+                            _wider(times[place], len(self._terms))[self._terms.index(term)]
+                        )
+                    )
+                ]
+                return explain_terms(self._match, terms, int(lengths[place]), self._statistics)
+        return None
+
+    def hits(self) -> list[Hits]:
+        statistics = self._statistics
         if not self._parts:
             return [Hits(np.empty(0, np.uint64), np.empty(0, np.float32))]
         rows, lengths = (np.concatenate([part[at] for part in self._parts]) for at in (0, 1))
