@@ -68,6 +68,6 @@ def _address(snapshot: Snapshot, row_id: int | None, row_address: int | None) ->
     return address
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: Any) -> bool:
     is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
     return is_integer and 0 <= int(value) < 1 << 64

@@ -14,7 +14,6 @@ from lance_core.errors import (
     IndexWarning,
     InvalidInputError,
     PluginNotFoundError,
-    UnsupportedFeatureError,
 )
 from lance_core.query import MatchQuery, PhraseQuery
 from lance_core_text.write.parameters import BuildParameters
@@ -55,17 +54,28 @@ def files(dataset: lance.LanceDataset) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in newest.iterdir()}
 
 
-@pytest.mark.parametrize("memory", [1, 512])
-def test_partitions_have_common_statistics(tmp_path: Path, memory: int, monkeypatch: Any) -> None:
-    if memory == 1:
-        monkeypatch.setattr("lance_core_text.write.parameters._BYTES_PER_TERM", 1 << 10)
-    dataset = create(tmp_path / "t", with_position=True, memory_limit=memory)
+def test_partitions_have_common_statistics(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr("lance_core_text.write.build.MAX_DOCUMENTS", 200)
+    dataset = create(tmp_path / "t", with_position=True)
     names = [name for name in files(dataset) if name.endswith("docs.lance")]
-    assert (len(names) > 3) == (memory == 1)
+    assert len(names) > 2
     for query in ("w0", "w5 w17 w5", "w59"):
         expected = live_scores(dataset, query)
         assert found(dataset, query) == pytest.approx(expected, rel=1e-5, abs=1e-6)
     assert found(dataset, PhraseQuery("w1 w0", "t"))
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_bytes_do_not_depend_on_memory(tmp_path: Path, version: int, monkeypatch: Any) -> None:
+    options = {"with_position": True, "format_version": version}
+    options |= {"block_size": 256 if version == 3 else 128, "stem": False}
+    monkeypatch.setattr("lance_core_text.write.posting_columns.MAX_POSTINGS", 1 << 10)
+    monkeypatch.setattr("lance_core_text.write.write_partition.MAX_POSTINGS", 1 << 10)
+    expected = files(create(tmp_path / "whole", **options))
+    monkeypatch.setattr("lance_core_text.write.posting_runs.MAX_PIECE", 50)
+    monkeypatch.setattr("lance_core_text.write.parameters._BYTES_PER_TERM", 1 << 10)
+    monkeypatch.setattr(BuildParameters, "run_bytes", 1 << 12)
+    assert files(create(tmp_path / "runs", memory_limit=1, **options)) == expected
 
 
 def test_the_same_rows_have_the_same_bytes(tmp_path: Path) -> None:
@@ -146,8 +156,11 @@ def test_an_index_of_no_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "error", "text"),
     [
-        ({"format_version": 3}, UnsupportedFeatureError, "format 3"),
-        ({"block_size": 256}, UnsupportedFeatureError, "256"),
+        ({"format_version": "v3", "block_size": 128}, InvalidInputError, "blocks of 256"),
+        ({"format_version": 2, "block_size": 256}, InvalidInputError, "block_size is 256"),
+        ({"format_version": 4}, InvalidInputError, "1, 2 or 3"),
+        ({"block_size": 64}, InvalidInputError, "block_size is 64"),
+        ({"num_workers": 0}, InvalidInputError, "num_workers"),
         ({"memory_limit": 0}, InvalidInputError, "memory_limit"),
         ({"analyzer": "simple"}, InvalidInputError, "neither 'text' nor 'code'"),
         ({"analyzer": "code", "base_tokenizer": "raw"}, InvalidInputError, "raw"),

@@ -10,6 +10,8 @@ from lance_core_text.postings.bit_packing import pack, unpack
 from lance_core_text.postings.blocks import BlockLayout, decode_blocks
 from lance_core_text.postings.fst import Fst
 from lance_core_text.postings.varints import decode_varints, encode_varints
+from lance_core_text.write.encode_blocks import BlockBounds, encode_blocks
+from lance_core_text.write.posting_format import PostingFormat
 
 
 def test_varints_survive() -> None:
@@ -65,6 +67,31 @@ def test_short_blocks_are_damaged(cut: int) -> None:
         decode_blocks(block[:-cut], np.array([0, len(block) - cut]), np.array([128]), BlockLayout())
     with pytest.raises(ValueError, match="blocks for 129 documents"):
         decode_blocks(block, whole, np.array([129]), BlockLayout())
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_blocks_survive(number: int) -> None:
+    layout = PostingFormat(number, with_positions=False).layout
+    random = np.random.default_rng(number)
+    lengths = np.array([1, 700, 256, 127, 3])
+    documents = np.concatenate([np.sort(random.choice(9000, n, replace=False)) for n in lengths])
+    frequencies = random.integers(1, 4, len(documents))
+    some = random.choice(len(documents), 40, replace=False)
+    frequencies[some] = random.integers(1, 1 << 20, 40)
+    bounds = BlockBounds.of(lengths, layout.size)
+    scores = np.ones(len(bounds.starts), np.float32)
+    data, offsets = encode_blocks(bounds, documents, frequencies, scores, layout)
+    found = decode_blocks(data, offsets, lengths, layout)
+    assert found.documents.tolist() == documents.tolist()
+    assert found.frequencies.tolist() == frequencies.tolist()
+    if number == 3:
+        for cut in range(1, 40):
+            with pytest.raises(ValueError, match=r"block|exception|number"):
+                decode_blocks(data[:-cut], _cut(offsets, cut), lengths, layout)
+
+
+def _cut(offsets: np.ndarray, count: int) -> np.ndarray:
+    return np.minimum(offsets, offsets[-1] - count)
 
 
 @pytest.mark.parametrize("data", [b"", b"x" * 40, b"\x03" + b"\x00" * 60])

@@ -14,8 +14,10 @@ from lance_core.hookspecs.indices import (
     IndexQuery,
     IndexRows,
     IndexType,
+    InvertedIndexDetails,
     OpenIndex,
     Precision,
+    parse_details_message,
 )
 from lance_core_text.analyzers.columns import is_text
 from lance_core_text.inverted_index import InvertedIndex
@@ -37,6 +39,10 @@ class TextIndex(IndexType):
 
     def details_of(self, parameters: Mapping[str, Any]) -> bytes:
         return BuildParameters.of(parameters).details()
+
+    def version_of(self, details: bytes) -> int | None:
+        parsed = parse_details_message(InvertedIndexDetails, details)
+        return int(parsed.posting_format_version) or None
 
     def build(self, rows: IndexRows, parameters: Mapping[str, Any], output: IndexOutput) -> bytes:
         return build(rows, BuildParameters.of(parameters), output)

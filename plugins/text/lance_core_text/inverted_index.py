@@ -63,6 +63,14 @@ class InvertedIndex(RankedIndex):
         return all(partition.has_positions for partition in self.partitions)
 
     @property
+    def posting_format(self) -> int:
+        """The number of the format of postings, from 1 to 3."""
+        if self.text_parameters.block_size != 128:
+            return 3
+        has_plain_rest = self.partitions and self.partitions[0].layout.has_plain_rest
+        return 1 if has_plain_rest else 2
+
+    @property
     def parameters(self) -> Mapping[str, Any]:
         return self.text_parameters.as_mapping()
 

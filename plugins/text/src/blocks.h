@@ -81,17 +81,23 @@ static inline const char *decode_full(const uint8_t *at, const uint8_t *end, lay
     at += 4 * lanes * width;
     const int bits = at[0], exceptions = layout.has_score ? 0 : at[1];
     at += header;
-    if (bits > 32 || end - at != 4 * lanes * bits + 2 * exceptions)
-        return "a block has another length than its frequencies";
+    if (bits > 32 || end - at < 4 * lanes * bits)
+        return "a block is shorter than its frequencies";
     unpack_values(at, bits, lanes, frequencies);
     at += 4 * lanes * bits;
     for (int i = 0; i < exceptions; i++) {
-        const int which = at[2 * i];
-        const uint64_t high = (uint64_t)at[2 * i + 1] << bits;
-        if (which >= layout.size || high > UINT32_MAX)
+        uint32_t high;
+        if (at >= end)
+            return "a block ends in its exceptions";
+        const int which = *at++;
+        if (!(at = read_varint(at, end, &high)))
+            return "an exception has no end";
+        if (which >= layout.size || (uint64_t)high << bits > UINT32_MAX)
             return "a document has the term too often";
-        frequencies[which] = (frequencies[which] & (uint32_t)((1ull << bits) - 1)) | (uint32_t)high;
+        frequencies[which] = (frequencies[which] & (uint32_t)((1ull << bits) - 1)) | (uint32_t)((uint64_t)high << bits);
     }
+    if (at != end)
+        return "a block has another length than its frequencies";
     for (int i = 0; i < layout.size; i++) {
         if (i && !documents[i])
             return "documents do not ascend";

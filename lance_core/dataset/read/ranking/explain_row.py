@@ -60,7 +60,8 @@ def _by_index(
 
     def mask(numbers: RowNumbers) -> npt.NDArray[np.bool_]:
         addresses, exist = addressing.addresses(numbers)
-        return exist & (addresses == np.uint64(address))
+        found: npt.NDArray[np.bool_] = exist & (addresses == np.uint64(address))
+        return found
 
     return index.query.explained(unchecked(segment.index), AllowedRows(mask, 0.0))
 

@@ -21,6 +21,9 @@ from lance_core_text.postings.varints import decode_varints
 
 Bytes = npt.NDArray[np.uint8]
 
+MAX_VARINT_SHIFT = 28
+"""The bits before the last byte of the longest varint."""
+
 
 @dataclass(frozen=True, slots=True)
 class BlockLayout:
@@ -43,6 +46,14 @@ class BlockLayout:
     def header(self) -> int:
         """Bytes before the documents."""
         return 4 if self.has_score else 0
+
+    def scored_lengths(self, lengths: Integers) -> Integers:
+        """The lengths of documents as scores have them: format 3 has their four highest bits."""
+        if self.has_score:
+            return lengths
+        low = np.maximum(np.frexp(lengths)[1] - 4, 0).astype(np.int64)
+        found: Integers = (lengths >> low) << low
+        return found
 
 
 class Postings(NamedTuple):
@@ -119,25 +130,45 @@ def _full_blocks(data: Bytes, blocks: _Blocks, layout: BlockLayout) -> Postings:
     num_exceptions = None if layout.has_score else data[of_frequencies + 1].astype(np.int64)
     packed = of_frequencies + header
     exceptions = packed + packed_bytes(1, lanes) * frequency_widths
-    expected = exceptions if num_exceptions is None else exceptions + 2 * num_exceptions
-    if frequency_widths.max() > 32 or (expected != ends).any():
-        raise ValueError("a block has another length than its frequencies")
+    if frequency_widths.max() > 32 or (exceptions > ends).any():
+        raise ValueError("a block is shorter than its frequencies")
     documents = np.cumsum(unpack(data, starts, widths, lanes), axis=1) + first[:, None]
     frequencies = unpack(data, packed, frequency_widths, lanes)
-    if num_exceptions is not None and num_exceptions.any():
-        _add_exceptions(data, exceptions, num_exceptions, frequency_widths, frequencies)
+    last = exceptions
+    if num_exceptions is not None:
+        bounds = _Blocks(exceptions, ends, num_exceptions)
+        last = _add_exceptions(data, bounds, frequency_widths, frequencies)
+    if (last != ends).any():
+        raise ValueError("a block has another length than its frequencies")
     return Postings(documents.reshape(-1), frequencies.reshape(-1))
 
 
 def _add_exceptions(
-    data: Bytes, starts: Integers, counts: Integers, widths: Integers, frequencies: Integers
-) -> None:
-    """Add the high bits of exceptions, pairs of an index in the block and these bits."""
-    blocks = np.repeat(np.arange(len(counts)), counts)
-    number = np.arange(len(blocks)) - np.repeat(np.cumsum(counts) - counts, counts)
-    places = starts[blocks] + 2 * number
-    high = data[places + 1].astype(np.int64) << widths[blocks]
-    frequencies[blocks, data[places]] |= high
+    data: Bytes, exceptions: _Blocks, widths: Integers, frequencies: Integers
+) -> Integers:
+    """Add the high bits of exceptions: the index in the block, and these bits as a varint.
+
+    Returns where the exceptions of each block end. All blocks are read at once, one exception after
+    the other, of which a block has few.
+    """
+    places = exceptions.starts.copy()
+    for number in range(int(exceptions.counts.max(initial=0))):
+        own = np.flatnonzero(exceptions.counts > number)
+        if (places[own] >= exceptions.ends[own]).any():
+            raise ValueError("a block ends in its exceptions")
+        indices = data[places[own]]
+        places[own] += 1
+        going, shift = np.arange(len(own)), 0
+        high = np.zeros(len(own), np.int64)
+        while len(going):
+            at = places[own[going]]
+            if shift > MAX_VARINT_SHIFT or (at >= exceptions.ends[own[going]]).any():
+                raise ValueError("an exception has no end")
+            high[going] |= (data[at] & 0x7F).astype(np.int64) << shift
+            places[own[going]] += 1
+            going, shift = going[data[at] >= 0x80], shift + 7
+        frequencies[own, indices] |= high << widths[own]
+    return places
 
 
 def _rest_blocks(data: Bytes, blocks: _Blocks, layout: BlockLayout) -> Postings:

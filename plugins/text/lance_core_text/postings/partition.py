@@ -147,13 +147,7 @@ class Partition:
 
         Format 3, with blocks of 256 documents, scores by the four highest bits.
         """
-        lengths = self.documents.lengths
-        if self.layout.has_score:
-            return lengths
-        bits = np.frexp(lengths)[1]
-        low = np.maximum(bits - 4, 0).astype(np.int64)
-        found: Integers = (lengths >> low) << low
-        return found
+        return self.layout.scored_lengths(self.documents.lengths)
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -229,15 +223,18 @@ class Partition:
             raise CorruptFileError(str(error), path, field=POSITION_STREAM) from None
         return TermBlocks(data, np.append(streams.starts, len(data)), int(lengths[0]))
 
-    def all_postings(self) -> Postings:
-        """The postings of all terms, by their numbers. Raises `CorruptFileError`."""
-        (stored,) = self._postings.arrays([POSTING])
-        data, offsets = _items(stored.flatten())
-        return self._decoded(data, offsets, self.lengths)
+    def postings_between(self, first: int, stop: int) -> Postings:
+        """The postings of the terms with the numbers ``first`` to ``stop``, one after the other.
 
-    def all_positions(self) -> Integers:
-        """The positions of all terms, by their numbers. Raises `CorruptFileError`."""
-        return self._positions(0, self.num_terms, self.all_postings().frequencies)
+        Raises `CorruptFileError`.
+        """
+        (stored,) = self._postings.arrays([POSTING], first, stop)
+        data, offsets = _items(stored.flatten())
+        return self._decoded(data, offsets, self.lengths[first:stop])
+
+    def positions_between(self, first: int, stop: int, frequencies: Integers) -> Integers:
+        """The positions of the terms with the numbers ``first`` to ``stop``."""
+        return self._positions(first, stop, frequencies)
 
     def _decoded(
         self, data: npt.NDArray[np.uint8], offsets: Integers, lengths: Integers

@@ -3,96 +3,177 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
-from lance_core.hookspecs.indices import IndexNotWrittenError
+from lance_core.hookspecs.indices import IndexBatch, IndexNotWrittenError
 from lance_core_text.postings import index_files
 from lance_core_text.write.parameters import BuildParameters
-from lance_core_text.write.posting_table import PostingTable, combined, stored_table, text_tables
-from lance_core_text.write.write_partition import posting_metadata, write_partition
+from lance_core_text.write.posting_lists import Documents, PostingLists
+from lance_core_text.write.posting_runs import PostingRuns
+from lance_core_text.write.stored_documents import StoredDocuments
+from lance_core_text.write.text_terms import TextTerms
+from lance_core_text.write.write_partition import write_partition
 
 if TYPE_CHECKING:
-    from lance_core.hookspecs.indices import IndexBatch, IndexOutput, IndexPart, IndexRows
+    from lance_core.hookspecs.indices import IndexOutput, IndexPart, IndexRows
+    from lance_core_text.inverted_index import InvertedIndex
 
 NO_FRAGMENTS = bytes.fromhex("3a30000000000000")
 """An empty bitmap of fragments whose rows were deleted."""
 
+MAX_DOCUMENTS = 1 << 23
+"""Documents of a partition: a build takes up to 24 bytes for each beside its memory limit."""
+
+_BYTES_OF_WORD = 4
+"""Bytes of a word and the space after it, at least about."""
+
 
 def build(rows: IndexRows, parameters: BuildParameters, output: IndexOutput) -> bytes:
-    """Write the files of an index of ``rows``; returns the details.
-
-    Memory is bounded by partitions: one has the terms that the memory limit allows.
-    """
-    batches = _reported(rows, output)
-    tables = text_tables(batches, parameters.texts, parameters.max_terms)
-    _write(tables, parameters, output)
+    """Write the files of an index of ``rows``; returns the details."""
+    index = _NewIndex(parameters, output)
+    index.add_texts(_reported(rows, output))
+    index.finish()
     return parameters.details()
 
 
 def merge(parts: Sequence[IndexPart], rows: IndexRows | None, output: IndexOutput) -> bytes:
     """Write an index of the rows of ``parts`` that are kept, and of new rows.
 
-    Small partitions become one. Raises `IndexNotWrittenError` for parts of other parameters.
+    Raises `IndexNotWrittenError` for parts of other parameters.
     """
-    source: Any = parts[0].source  # the type opens no others
-    for part in parts[1:]:
-        other: Any = part.source
-        if other.text_parameters != source.text_parameters:
+    sources: list[InvertedIndex] = [part.source for part in parts]  # type: ignore[misc]  # the type opens no others
+    first = sources[0]
+    for source in sources[1:]:
+        if source.text_parameters != first.text_parameters:
             raise IndexNotWrittenError("segments of texts with other parameters are not merged")
-    # Blocks are written as format 2 has them, also those of indices of format 3.
-    given = {**source.text_parameters.as_mapping(), "block_size": 128}
-    parameters = BuildParameters.of(given)
-    if parameters.texts.with_position and not all(p.source.has_positions for p in parts):  # type: ignore[attr-defined]
+    texts = first.text_parameters
+    if texts.with_position and not all(source.has_positions for source in sources):
         raise IndexNotWrittenError("a segment has no positions")
-
-    def tables() -> Iterator[PostingTable]:
-        for part in parts:
-            for partition in part.source.partitions:  # type: ignore[attr-defined]
-                yield stored_table(
-                    partition, part.map, with_positions=parameters.texts.with_position
-                )
-        if rows is not None:
-            yield from text_tables(_reported(rows, output), parameters.texts, parameters.max_terms)
-
-    _write(_joined(tables(), parameters.max_terms), parameters, output)
-    return source.details if source.text_parameters.block_size == 128 else parameters.details()
-
-
-def _joined(tables: Iterable[PostingTable], max_terms: int) -> Iterator[PostingTable]:
-    """The same documents in as few tables as their terms allow."""
-    waiting: list[PostingTable] = []
-    total = 0
-    for table in tables:
-        size = int(table.lengths.sum())
-        if waiting and total + size > max_terms:
-            yield combined(waiting)
-            waiting, total = [], 0
-        waiting.append(table)
-        total += size
-    if waiting:
-        yield combined(waiting)
+    parameters = BuildParameters(texts, first.posting_format)
+    index = _NewIndex(parameters, output)
+    partitions = [
+        StoredDocuments(partition, part.map)
+        for part, source in zip(parts, sources, strict=True)
+        for partition in source.partitions
+    ]
+    index.add_stored(partitions)
+    if rows is not None:
+        index.add_texts(_reported(rows, output))
+    index.finish()
+    return first.details
 
 
-def _write(
-    tables: Iterable[PostingTable], parameters: BuildParameters, output: IndexOutput
-) -> None:
-    count = 0
-    for table in tables:
-        if len(table.rows):
-            write_partition(table, count, output)
-            count += 1
-    schema = pa.schema([pa.field("deleted_fragments", pa.binary(), nullable=False)])
-    with output.create(index_files.METADATA_FILE, schema) as writer:
-        column = pa.array([NO_FRAGMENTS], pa.binary())
-        writer.write(pa.RecordBatch.from_arrays([column], schema=schema))
-        writer.add_metadata(index_files.PARTITIONS_KEY, str(list(range(count))))
-        writer.add_metadata(index_files.PARAMETERS_KEY, parameters.texts.to_json())
-        writer.add_metadata(index_files.TERMS_KEY, "arrow")
-        metadata = posting_metadata(with_positions=parameters.texts.with_position)
-        for key, value in metadata.items():
-            writer.add_metadata(key, value)
+class _NewIndex:
+    """An index that is written partition by partition."""
+
+    def __init__(self, parameters: BuildParameters, output: IndexOutput) -> None:
+        self._parameters = parameters
+        self._output = output
+        self._num_partitions = 0
+        self._documents: list[Documents] = []
+        self._num_documents = 0
+        self._waiting: PostingLists | None = None
+        self._runs: PostingRuns | None = None
+
+    def add_texts(self, batches: Iterable[IndexBatch]) -> None:
+        """Add the rows of ``batches`` as further documents."""
+        parameters = self._parameters
+        terms = TextTerms(parameters.texts, self._num_documents)
+        for batch in batches:
+            bytes_of_row = batch.values.nbytes / max(1, len(batch.rows))
+            most = max(1, int(_BYTES_OF_WORD * parameters.max_terms / max(1, bytes_of_row)))
+            start = 0
+            while start < len(batch.rows):
+                count = min(most, MAX_DOCUMENTS - terms.num_documents)
+                rows = batch.rows[start : start + count]
+                terms.add(IndexBatch(batch.values.slice(start, count), rows))
+                start += count
+                is_full = terms.num_documents == MAX_DOCUMENTS
+                if is_full or terms.num_terms >= parameters.max_terms:
+                    self._add_documents(*terms.inverted())
+                    if is_full:
+                        self._write_partition()
+                    terms = TextTerms(parameters.texts, self._num_documents)
+        if terms.num_terms:
+            self._add_documents(*terms.inverted())
+
+    def add_stored(self, partitions: Sequence[StoredDocuments]) -> None:
+        """Add the documents of existing partitions, sorted by their rows."""
+        group: list[StoredDocuments] = []
+        total = 0
+        for partition in partitions:
+            if group and total + partition.num_documents > MAX_DOCUMENTS:
+                self._add_group(group)
+                self._write_partition()
+                group, total = [], 0
+            group.append(partition)
+            total += partition.num_documents
+        if group:
+            self._add_group(group)
+
+    def finish(self) -> None:
+        """Write the last partition, and the metadata."""
+        self._write_partition()
+        texts, form = self._parameters.texts, self._parameters.form
+        schema = pa.schema([pa.field("deleted_fragments", pa.binary(), nullable=False)])
+        with self._output.create(index_files.METADATA_FILE, schema) as writer:
+            column = pa.array([NO_FRAGMENTS], pa.binary())
+            writer.write(pa.RecordBatch.from_arrays([column], schema=schema))
+            numbers = str(list(range(self._num_partitions)))
+            writer.add_metadata(index_files.PARTITIONS_KEY, numbers)
+            writer.add_metadata(index_files.PARAMETERS_KEY, texts.to_json())
+            writer.add_metadata(index_files.TERMS_KEY, "arrow")
+            for key, value in form.metadata.items():
+                writer.add_metadata(key, value)
+
+    def _add_group(self, group: Sequence[StoredDocuments]) -> None:
+        rows = np.concatenate([stored.rows for stored in group])
+        lengths = np.concatenate([stored.lengths for stored in group])
+        order = np.argsort(rows, kind="stable")
+        numbers = np.empty(len(rows), np.int32)
+        numbers[order] = np.arange(len(rows)) + self._num_documents
+        self._documents.append(Documents(rows[order], lengths[order]))
+        self._num_documents += len(rows)
+        start = 0
+        for stored in group:
+            stop = start + len(stored.rows)
+            with_positions = self._parameters.texts.with_position
+            for lists in stored.lists(numbers[start:stop], with_positions=with_positions):
+                self._add_lists(lists)
+            start = stop
+
+    def _add_documents(self, documents: Documents, lists: PostingLists) -> None:
+        self._documents.append(documents)
+        self._num_documents += len(documents.rows)
+        self._add_lists(lists)
+
+    def _add_lists(self, lists: PostingLists) -> None:
+        """Only if there are several, lists become runs."""
+        if self._waiting is not None:
+            if self._runs is None:
+                self._runs = PostingRuns(self._output.scratch, self._parameters.run_bytes)
+            self._runs.add(self._waiting)
+        self._waiting = lists
+
+    def _write_partition(self) -> None:
+        """Write the documents so far; those that are added later have numbers from 0 on."""
+        lists: Iterable[PostingLists] = [] if self._waiting is None else [self._waiting]
+        if self._runs is not None and self._waiting is not None:
+            self._runs.add(self._waiting)
+            lists = self._runs.lists()
+        self._waiting = None
+        documents = Documents(
+            np.concatenate([np.empty(0, np.uint64), *(part.rows for part in self._documents)]),
+            np.concatenate([np.empty(0, np.int32), *(part.lengths for part in self._documents)]),
+        )
+        if len(documents.rows):
+            number = self._num_partitions
+            write_partition(documents, lists, number, self._parameters.form, self._output)
+            self._num_partitions += 1
+        self._documents, self._num_documents, self._runs = [], 0, None
 
 
 def _reported(rows: IndexRows, output: IndexOutput) -> Iterator[IndexBatch]:

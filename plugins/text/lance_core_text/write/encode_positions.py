@@ -1,4 +1,4 @@
-"""Positions as streams, one a block of documents, see `lance_core_text.postings.positions`."""
+"""Positions as streams or lists of blocks, see `lance_core_text.postings.positions`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _GROUP = 128
 """Positions of a packed group."""
 
 
-def encode_positions(
+def encode_streams(
     bounds: BlockBounds, frequencies: Integers, positions: Integers
 ) -> tuple[Bytes, Integers]:
     """The bytes of the streams of all blocks, and the offset of each and of the end."""
@@ -44,3 +44,46 @@ def encode_positions(
     place_packed(out, place + 1, groups, widths)
     place_bytes(out, offsets[:-1] + group_bytes, rest_bytes, data)
     return out, offsets
+
+
+def encode_lists(frequencies: Integers, positions: Integers) -> tuple[Bytes, Integers, Integers]:
+    """Positions as format 1 has them: the bytes of all values, their offsets, and the values.
+
+    A document has a value with the number of its positions, one for each full group, and one for
+    the rest; the third array has how many values each document has.
+    """
+    counts = frequencies.astype(np.int64)
+    of_groups, of_rest = counts // _GROUP, counts % _GROUP
+    of_values = 1 + of_groups + (of_rest > 0)
+    first_values = np.cumsum(of_values) - of_values
+    starts = np.cumsum(counts) - counts
+    owners = np.repeat(np.arange(len(counts)), of_groups)
+    number = np.arange(len(owners)) - np.repeat(np.cumsum(of_groups) - of_groups, of_groups)
+    places = (starts[owners] + _GROUP * number)[:, None] + np.arange(_GROUP)
+    groups = positions[places].astype(np.int64)
+    deltas = np.diff(groups, axis=1, prepend=groups[:, :1])
+    widths = widths_of(deltas)
+    sizes = np.full(int(of_values.sum()), 4, np.int64)
+    group_values = first_values[owners] + 1 + number
+    sizes[group_values] = 5 + 16 * widths
+    has_rest = np.flatnonzero(of_rest)
+    rest_values = first_values[has_rest] + 1 + of_groups[has_rest]
+    sizes[rest_values] = 4 * of_rest[has_rest]
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    out = np.zeros(int(offsets[-1]), np.uint8)
+    four = np.arange(4)
+    out[offsets[first_values][:, None] + four] = _bytes_of(counts)
+    if len(owners):
+        out[offsets[group_values][:, None] + four] = _bytes_of(groups[:, 0])
+        out[offsets[group_values] + 4] = widths
+        place_packed(out, offsets[group_values] + 5, deltas, widths)
+    rest_owners = np.repeat(np.arange(len(counts)), of_rest)
+    rest_number = np.arange(len(rest_owners)) - np.repeat(np.cumsum(of_rest) - of_rest, of_rest)
+    rest = positions[(starts + _GROUP * of_groups)[rest_owners] + rest_number]
+    place_bytes(out, offsets[rest_values], 4 * of_rest[has_rest], _bytes_of(rest).reshape(-1))
+    return out, offsets, of_values
+
+
+def _bytes_of(numbers: Integers) -> Bytes:
+    """The four bytes of each number, one a row."""
+    return np.ascontiguousarray(numbers.astype("<u4")).view(np.uint8).reshape(-1, 4)

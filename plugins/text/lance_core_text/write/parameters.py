@@ -3,55 +3,83 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import InvalidInputError
 from lance_core.hookspecs.indices import InvertedIndexDetails
 from lance_core_text.analyzers.lookup import analyzer_named
 from lance_core_text.analyzers.parameters import CODE, TextParameters
-from lance_core_text.write.encode_blocks import BLOCK_SIZE
+from lance_core_text.write.posting_format import BLOCK_SIZES, PostingFormat
 
 DEFAULT_MEMORY = 512
-"""MiB that a build may take for postings."""
+"""MiB that a build may take beside documents."""
 
 _BYTES_PER_TERM = 64
 """Bytes that a term of a text takes while postings are sorted and encoded, about."""
+
+FORMATS = {**{str(n): n for n in BLOCK_SIZES}, **{f"v{n}": n for n in BLOCK_SIZES}}
+"""The formats of postings, by the names that users may give."""
 
 _OWN = ("kind", "memory_limit", "num_workers", "format_version")
 
 
 @dataclass(frozen=True, slots=True)
 class BuildParameters:
-    """``texts``: how texts become terms. ``memory_limit``: MiB for postings, see `max_terms`."""
+    """How an index is built.
+
+    ``texts``: how texts become terms. ``format_number``: the format of postings. ``memory_limit``:
+    MiB for terms and postings, half of it while texts are read, and half for runs.
+    """
 
     texts: TextParameters
+    format_number: int = 2
     memory_limit: int = DEFAULT_MEMORY
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> BuildParameters:
         """The parameters that a user gives.
 
-        Raises `InvalidInputError`, ``TypeError``, `PluginNotFoundError` for an analyzer, and
-        `UnsupportedFeatureError` for other formats than 2.
+        Raises `InvalidInputError`, ``TypeError``, and `PluginNotFoundError` for an analyzer.
         """
         texts = TextParameters.of(_with_analyzer(given))
         analyzer_named(texts.base_tokenizer)
-        if texts.block_size != BLOCK_SIZE or given.get("format_version", 2) not in (2, "2", None):
-            raise UnsupportedFeatureError(
-                f"text indices of format {given.get('format_version', 2)} in blocks of "
-                f"{texts.block_size} documents are not built: format 2 has {BLOCK_SIZE}"
+        version = given.get("format_version")
+        if version is not None and given.get("block_size") is None:
+            number = FORMATS.get(str(version).lower(), 2)
+            texts = replace(texts, block_size=BLOCK_SIZES[number])
+        if version is None:
+            version = 3 if texts.block_size == BLOCK_SIZES[3] else 2
+        number = FORMATS.get(str(version).lower(), 0)
+        if not number or isinstance(version, float):
+            raise InvalidInputError(f"format_version is 1, 2 or 3, got {version!r}")
+        if texts.block_size != BLOCK_SIZES[number]:
+            raise InvalidInputError(
+                f"format_version={number} has blocks of {BLOCK_SIZES[number]} documents: "
+                f"block_size is {texts.block_size}"
             )
-        memory = given.get("memory_limit")
+        memory, workers = given.get("memory_limit"), given.get("num_workers")
         memory = DEFAULT_MEMORY if memory is None else memory
         if type(memory) is not int or memory < 1:
             raise InvalidInputError(f"memory_limit is a number of MiB from 1 on, got {memory!r}")
-        return cls(texts, memory)
+        if workers is not None and (type(workers) is not int or workers < 1):
+            raise InvalidInputError(f"num_workers is a number from 1 on, got {workers!r}")
+        return cls(texts, number, memory)
+
+    @property
+    def form(self) -> PostingFormat:
+        """The format of postings."""
+        return PostingFormat(self.format_number, self.texts.with_position)
 
     @property
     def max_terms(self) -> int:
-        """The terms of the texts of a partition, with repetitions: more begin another one."""
-        return (self.memory_limit << 20) // _BYTES_PER_TERM
+        """The terms of texts, with repetitions, that are in memory at once."""
+        return (self.memory_limit << 19) // _BYTES_PER_TERM
+
+    @property
+    def run_bytes(self) -> int:
+        """The bytes of runs in memory."""
+        return self.memory_limit << 19
 
     def details(self) -> bytes:
         """The serialized details of the index."""
@@ -67,8 +95,8 @@ class BuildParameters:
             min_ngram_length=texts.min_ngram_length,
             max_ngram_length=texts.max_ngram_length,
             prefix_only=texts.prefix_only,
-            block_size=BLOCK_SIZE,
-            posting_format_version=2,
+            block_size=texts.block_size,
+            posting_format_version=self.format_number,
         )
         if texts.base_tokenizer == CODE:
             found.code_config.CopyFrom(

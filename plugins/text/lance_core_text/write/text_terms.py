@@ -1,0 +1,82 @@
+"""`TextTerms`: the terms of texts, inverted to posting lists."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.hookspecs.analyzers import Integers
+from lance_core.hookspecs.indices import IndexBatch, RowNumbers
+from lance_core_text.analyzers.columns import analyze_column
+from lance_core_text.analyzers.parameters import TextParameters
+from lance_core_text.loops.inversion import inverted
+from lance_core_text.write.posting_lists import Documents, Numbers, PostingLists
+
+
+class TextTerms:
+    """The terms of texts that are added, until they are inverted."""
+
+    def __init__(self, parameters: TextParameters, first_document: int = 0) -> None:
+        """``first_document``: the number of the first document."""
+        self._parameters = parameters
+        self._terms: list[pa.Array] = []
+        self._rows: list[RowNumbers] = []
+        self._lengths: list[Numbers] = []
+        self._parts: list[tuple[Numbers, ...]] = []
+        self.num_documents = first_document
+        """The number of the next document."""
+        self.num_terms = 0
+        """The terms of all texts so far, with repetitions."""
+
+    def add(self, batch: IndexBatch) -> None:
+        """Add rows; those without a term are no documents."""
+        found = analyze_column(batch.values, self._parameters, with_places=False)
+        lengths = np.bincount(found.texts, minlength=len(batch.values))
+        there = np.flatnonzero(lengths)
+        self._terms.append(found.terms)
+        self._rows.append(batch.rows[there])
+        self._lengths.append(lengths[there].astype(np.int32))
+        documents = (np.cumsum(lengths > 0) - 1 + self.num_documents).astype(np.int32)
+        positions = found.positions if self._parameters.with_position else found.positions[:0]
+        parts = (found.codes, np.repeat(documents, lengths), positions)
+        self._parts.append(tuple(part.astype(np.int32, copy=False) for part in parts))
+        self.num_documents += len(there)
+        self.num_terms += len(found.codes)
+
+    def inverted(self) -> tuple[Documents, PostingLists]:
+        """The documents and posting lists of all texts; nothing can be added any more."""
+        nothing = np.empty(0, np.int32)
+        every = pa.concat_arrays([pa.array([], pa.large_string()), *self._terms])
+        distinct = every.dictionary_encode()
+        terms, ranks = _sorted(distinct.dictionary)
+        of_terms = distinct.indices.to_numpy()
+        start = 0
+        for at, own in enumerate(self._terms):
+            codes, *others = self._parts[at]
+            self._parts[at] = (of_terms[start : start + len(own)][codes], *others)
+            start += len(own)
+        parts = zip((nothing,) * 3, *self._parts, strict=True)
+        numbers, documents, positions = (np.concatenate(part) for part in parts)
+        self._parts.clear()
+        found = inverted(
+            numbers, documents, positions if self._parameters.with_position else None, ranks
+        )
+        lists = PostingLists(
+            terms,
+            np.bincount(found.lists, minlength=len(terms)),
+            found.documents.astype(np.int32),
+            found.frequencies.astype(np.int32),
+            None if found.positions is None else found.positions.astype(np.int32),
+        )
+        rows = np.concatenate([np.empty(0, np.uint64), *self._rows])
+        lengths = np.concatenate([np.empty(0, np.int32), *self._lengths])
+        return Documents(rows, lengths), lists
+
+
+def _sorted(terms: pa.Array) -> tuple[pa.Array, Integers]:
+    """``terms`` by their bytes, and for each of the given ones its place among these."""
+    order = pc.sort_indices(terms).to_numpy().astype(np.int64)
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order))
+    return terms.take(pa.array(order)), places
