@@ -9,6 +9,7 @@ static int add_all(PyObject *module) {
     PyMethodDef *groups[] = {
         codewords_methods,
         hnsw_methods,
+        nearest_methods,
         rabit_methods,
         scan_batch_methods,
         scan_floats_methods,

@@ -36,17 +36,22 @@ INLINE floats_t load_floats(const float *from) {
     return found;
 }
 
+INLINE void store_floats(float *to, floats_t numbers) {
+    __builtin_memcpy(to, &numbers, sizeof numbers);
+}
+
 /* The order is the same in all loops, so that their sums are. */
 INLINE float sum_lanes(floats_t sums) {
     return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
 }
 
 INLINE floats_t same_floats(float value) {
-    return (floats_t){value, value, value, value, value, value, value, value};
+    return value - (floats_t){0}; /* which compilers turn into one instruction */
 }
 
 extern PyMethodDef codewords_methods[];
 extern PyMethodDef hnsw_methods[];
+extern PyMethodDef nearest_methods[];
 extern PyMethodDef rabit_methods[];
 extern PyMethodDef scan_batch_methods[];
 extern PyMethodDef scan_floats_methods[];

@@ -16,6 +16,24 @@ INLINE double square_of(const float *vector, int64_t width) {
     return sum;
 }
 
+/* The square of the length of each vector. */
+INLINE const char *squares_of(const float *vectors, int64_t rows, int64_t width, float *found) {
+    for (int64_t row = 0; row < rows; row++, vectors += width) {
+        floats_t sums[4] = {{0}, {0}, {0}, {0}};
+        int64_t i = 0;
+        for (; i + 4 * LANES <= width; i += 4 * LANES)
+            for (int at = 0; at < 4; at++)
+                sums[at] += load_floats(vectors + i + at * LANES) * load_floats(vectors + i + at * LANES);
+        for (; i + LANES <= width; i += LANES)
+            sums[0] += load_floats(vectors + i) * load_floats(vectors + i);
+        float sum = sum_lanes((sums[0] + sums[1]) + (sums[2] + sums[3]));
+        for (; i < width; i++)
+            sum += vectors[i] * vectors[i];
+        found[row] = sum;
+    }
+    return NULL;
+}
+
 /* Divides vectors by their lengths; those of zeros stay. */
 INLINE void units(const float *vectors, int64_t rows, int64_t width, float *found) {
     for (int64_t row = 0; row < rows; row++, vectors += width, found += width) {
@@ -73,6 +91,8 @@ INLINE const char *scalar_codes_of(const float *numbers, int64_t count, double l
     return NULL;
 }
 
+TWICE(const char *, squares_of, (const float *vectors, int64_t rows, int64_t width, float *found),
+      (vectors, rows, width, found))
 TWICE(const char *, units_of, (const float *vectors, int64_t rows, int64_t width, float *found),
       (vectors, rows, width, found))
 TWICE(const char *, sums_by_owner,
@@ -81,19 +101,24 @@ TWICE(const char *, sums_by_owner,
 TWICE(const char *, scalar_codes_of, (const float *numbers, int64_t count, double low, double step, uint8_t *codes),
       (numbers, count, low, step, codes))
 
-static PyObject *py_unit_vectors(PyObject *self, PyObject *args) {
-    Py_buffer b[2] = {0};
-    Py_ssize_t width;
-    const char *error;
-    (void)self;
-    if (!PyArg_ParseTuple(args, "y*nw*", &b[0], &width, &b[1]))
-        return release(b, 2), NULL;
-    const int64_t rows = width > 0 ? b[0].len / 4 / width : -1;
-    if (rows < 0 || !holds(&b[0], rows * width, 4) || !holds(&b[1], rows * width, 4))
-        return done(b, 2, MISMATCH, 0);
-    WITHOUT_GIL(units_of_any(b[0].buf, rows, width, b[1].buf))
-    return done(b, 2, error, 0);
-}
+/* A function of vectors, their number and width, and an array of `found` numbers. */
+#define PASS(name, pass, found)                                                             \
+    static PyObject *name(PyObject *self, PyObject *args) {                                 \
+        Py_buffer b[2] = {0};                                                               \
+        Py_ssize_t width;                                                                   \
+        const char *error;                                                                  \
+        (void)self;                                                                         \
+        if (!PyArg_ParseTuple(args, "y*nw*", &b[0], &width, &b[1]))                         \
+            return release(b, 2), NULL;                                                     \
+        const int64_t rows = width > 0 ? b[0].len / 4 / width : -1;                         \
+        if (rows < 0 || !holds(&b[0], rows * width, 4) || !holds(&b[1], found, 4))          \
+            return done(b, 2, MISMATCH, 0);                                                 \
+        WITHOUT_GIL(pass(b[0].buf, rows, width, b[1].buf))                                  \
+        return done(b, 2, error, 0);                                                        \
+    }
+
+PASS(py_squares, squares_of_any, rows)
+PASS(py_unit_vectors, units_of_any, rows * width)
 
 static PyObject *py_sum_by_owner(PyObject *self, PyObject *args) {
     Py_buffer b[3] = {0};
@@ -125,6 +150,7 @@ static PyObject *py_scalar_codes(PyObject *self, PyObject *args) {
 
 PyMethodDef training_methods[] = {
     {"scalar_codes", py_scalar_codes, METH_VARARGS, NULL},
+    {"squares", py_squares, METH_VARARGS, NULL},
     {"sum_by_owner", py_sum_by_owner, METH_VARARGS, NULL},
     {"unit_vectors", py_unit_vectors, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

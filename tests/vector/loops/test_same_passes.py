@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lance_core_vector.loops.codewords import Codebook, assigned_codewords
 from lance_core_vector.loops.library import native, numpy_loops
-from lance_core_vector.loops.passes import scalar_codes, sum_by_owner, unit
+from lance_core_vector.loops.passes import scalar_codes, squares_of, sum_by_owner, unit
 
 SEEDS = st.integers(0, 999)
 
@@ -22,6 +22,14 @@ def test_units(rows: int, width: int, seed: int) -> None:
     with numpy_loops():
         np.testing.assert_allclose(found, unit(vectors), rtol=2e-7)
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), vectors.any(axis=1), rtol=1e-6)
+
+
+@given(rows=st.integers(0, 9), width=st.integers(1, 90), seed=SEEDS)
+def test_squares(rows: int, width: int, seed: int) -> None:
+    vectors = np.random.default_rng(seed).normal(0, 9, (rows, width)).astype(np.float32)
+    found = squares_of(vectors)
+    with numpy_loops():
+        np.testing.assert_allclose(found, squares_of(vectors), rtol=1e-5)
 
 
 @given(rows=st.integers(0, 99), width=st.integers(1, 20), count=st.integers(1, 9), seed=SEEDS)

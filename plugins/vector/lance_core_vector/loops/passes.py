@@ -49,3 +49,12 @@ def scalar_codes(vectors: npt.NDArray[Any], low: float, step: float) -> npt.NDAr
         return codes
     scaled = (vectors.astype(np.float64) - low) / step
     return np.clip(scaled, 0, STEPS).astype(np.uint8)
+
+
+def squares_of(vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The square of the length of each vector, in the type of the vectors."""
+    if is_compiled() and vectors.dtype == np.float32:
+        found = np.empty(len(vectors), np.float32)
+        native.squares(np.require(vectors, requirements=["C", "A"]), vectors.shape[1], found)
+        return found
+    return np.einsum("ij,ij->i", vectors, vectors)  # type: ignore[no-any-return]

@@ -11,8 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import InvalidInputError
-from lance_core.hookspecs.indices import TooFewRowsError
-from lance_core_vector.loops.passes import unit
+from lance_core.hookspecs.indices import IndexBatch, TooFewRowsError
+from lance_core_vector.loops.passes import squares_of, unit
+from lance_core_vector.loops.threads import in_threads
 from lance_core_vector.training import kmeans
 from lance_core_vector.training.details import details_of
 from lance_core_vector.training.encoded_files import read_rows
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
     from lance_core_vector.distances import Metric
 
 Floats = npt.NDArray[np.float32]
+
+PIECE_BYTES = 4 << 20
+"""Bytes of vectors that a thread encodes at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,13 +137,19 @@ def encode_rows(
     ``measure`` gets the vectors of each batch, the centroids, and the partition of each vector.
     """
     centroids = training.centroids
-    for numbers, vectors in vectors_of(rows, parameters.metric):
+
+    def encoded(batch: IndexBatch) -> tuple[Any, ...]:
+        numbers, vectors = indexed(batch, parameters.metric)
         owners = owners_of(vectors, centroids, parameters)
         if precomputed is not None:
             owners = precomputed.owners(numbers, owners)
+        codes = training.encoder.encode(vectors, centroids, owners)
+        return numbers, owners, codes, None if measure is None else vectors
+
+    for numbers, owners, codes, vectors in in_threads(encoded, _pieces(rows)):
         if measure is not None:
             measure(vectors, centroids, owners)
-        partitioned.add(owners, numbers, training.encoder.encode(vectors, centroids, owners))
+        partitioned.add(owners, numbers, codes)
         yield len(numbers)
 
 
@@ -151,21 +161,40 @@ def vectors_of(
     Numbers above the range of 32-bit floats, those of centroids and distances, are as infinite. For
     cosine, vectors have the length one, and those of zeros are left out.
     """
-    for batch in rows.batches():
-        vectors = Vectors.of(batch.values)
-        matrix = vectors.matrix
-        numbers = batch.rows if vectors.rows is None else batch.rows[vectors.rows]
-        if not metric.of_bits:
-            with np.errstate(over="ignore"):
-                narrow = matrix.astype(np.float32) if matrix.dtype == np.float64 else matrix
-            kept = np.isfinite(narrow).all(axis=1)
-            if metric.name == "cosine":
-                kept &= matrix.any(axis=1)
-            if not kept.all():
-                matrix, numbers = matrix[kept], numbers[kept]
-            if metric.name == "cosine":
-                matrix = unit(matrix)
-        yield numbers, matrix
+    return in_threads(lambda batch: indexed(batch, metric), _pieces(rows))
+
+
+def _pieces(rows: IndexRows) -> Iterator[IndexBatch]:
+    """The batches of rows, in pieces of which threads have a few in memory."""
+    vector, _ = vector_type(rows.type) or (None, False)
+    assert vector is not None  # `BuildParameters.check_column`
+    step = max(256, PIECE_BYTES // (vector.list_size * vector.value_type.bit_width // 8))
+    for values, numbers in rows.batches():
+        for start in range(0, len(values), step):
+            some = slice(start, start + step)
+            yield IndexBatch(values[some], numbers[some])
+
+
+def indexed(batch: IndexBatch, metric: Metric) -> tuple[npt.NDArray[np.uint64], npt.NDArray[Any]]:
+    """The row numbers and vectors of one batch; see `vectors_of`."""
+    vectors = Vectors.of(batch.values)
+    matrix = vectors.matrix
+    numbers = batch.rows if vectors.rows is None else batch.rows[vectors.rows]
+    if not metric.of_bits:
+        with np.errstate(all="ignore"):
+            narrow = matrix.astype(np.float32) if matrix.dtype == np.float64 else matrix
+            squares = squares_of(narrow)
+        kept = np.ones(len(matrix), np.bool_)
+        # Finite numbers may have squares that are not, or are 0.
+        some = np.flatnonzero(~np.isfinite(squares) | (squares == 0))
+        kept[some] = np.isfinite(narrow[some]).all(axis=1)
+        if metric.name == "cosine":
+            kept[some] &= matrix[some].any(axis=1)
+        if not kept.all():
+            matrix, numbers = matrix[kept], numbers[kept]
+        if metric.name == "cosine":
+            matrix = unit(matrix)
+    return numbers, matrix
 
 
 def owners_of(

@@ -15,6 +15,7 @@ from lance_core.hookspecs.indices import TooFewRowsError
 from lance_core_vector.distances import Metric
 from lance_core_vector.loops.codewords import Codebook, nearest_codewords
 from lance_core_vector.loops.graph import GraphVectors, Space
+from lance_core_vector.loops.threads import in_threads
 from lance_core_vector.quantizers import flat, product, scalar
 from lance_core_vector.quantizers.base import fixed_bytes
 from lance_core_vector.quantizers.scalar import ScalarQuantizer
@@ -174,9 +175,13 @@ class ProductEncoder(Encoder):
         some = slice(PQ_ROWS * count)
         vectors = _split(sample[some], centers[some] if is_residual else None, parts)
         iterations = min(PQ_ITERATIONS, parameters.iterations)
-        codebook = np.stack(
-            [kmeans.train(part, count, iterations=iterations, random=random)[0] for part in vectors]
-        )
+        starts = [kmeans.first_vectors(len(part), count, random) for part in vectors]
+
+        def trained(number: int) -> Floats:
+            part = vectors[number]
+            return kmeans.improved(part, part[starts[number]], iterations=iterations)[0]
+
+        codebook = np.stack([*in_threads(trained, range(parts))])
         return cls(codebook, parameters.bits, is_residual=is_residual, transposed=transposed)
 
     def encode(

@@ -11,11 +11,11 @@ from lance_core_vector.loops.codewords import (
     Codebook,
     assigned_codewords,
 )
+from lance_core_vector.loops.nearest import nearest_centroids
 from lance_core_vector.loops.passes import sum_by_owner, unit
 
 BLOCK_ROWS = 1 << 14
-BLOCK_BYTES = 64 << 20
-"""Vectors whose distances are computed at once, and bytes of these distances."""
+"""Vectors whose distances are computed at once."""
 
 TOLERANCE = 1e-4
 """A training ends when the sum of distances falls by less than this share."""
@@ -28,15 +28,10 @@ def nearest(vectors: Floats, centroids: Floats, *, by_angle: bool = False) -> np
 
     ``by_angle``: the one with the greatest dot product instead of the least squared distance.
     """
-    half = 0.0 if by_angle else np.einsum("ij,ij->i", centroids, centroids) * np.float32(0.5)
-    found = np.empty(len(vectors), np.int64)
-    turned = np.ascontiguousarray(centroids.T)
-    step = max(1, min(BLOCK_ROWS, BLOCK_BYTES // (4 * len(centroids))))
-    for start in range(0, len(vectors), step):
-        products = vectors[start : start + step] @ turned
-        products -= half
-        found[start : start + step] = products.argmax(axis=1)
-    return found
+    halves = np.zeros(len(centroids), np.float32)
+    if not by_angle:
+        halves = np.einsum("ij,ij->i", centroids, centroids) * np.float32(0.5)
+    return nearest_centroids(vectors, centroids, halves)
 
 
 def train(
@@ -53,8 +48,22 @@ def train(
     from its own. ``by_angle``: centroids have the length one. There are fewer than ``count`` only
     if there are fewer vectors.
     """
-    count = min(count, len(vectors))
-    centroids = vectors[np.sort(random.choice(len(vectors), count, replace=False))].copy()
+    start = vectors[first_vectors(len(vectors), count, random)]
+    return improved(vectors, start, iterations=iterations, by_angle=by_angle)
+
+
+def first_vectors(
+    num_vectors: int, count: int, random: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """The numbers of the random vectors from which `train` begins."""
+    return np.sort(random.choice(num_vectors, min(count, num_vectors), replace=False))
+
+
+def improved(
+    vectors: Floats, centroids: Floats, *, iterations: int, by_angle: bool = False
+) -> tuple[Floats, float]:
+    """See `train`: from ``centroids``, which stay as they are."""
+    centroids = centroids.copy()
     if by_angle:
         centroids = unit(centroids)
     squares = float(np.einsum("ij,ij->", vectors, vectors, dtype=np.float64))
