@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from lance_core.errors import UnsupportedFeatureError
-from lance_core_vector.loops.batch_scan import BestOfQueries, Terms
+from lance_core_vector.loops.batch_scan import BestOfQueries, Block
 from lance_core_vector.loops.float_scan import SPARE_ROWS, Score, best_by_floats, is_conclusive
 from lance_core_vector.loops.library import is_compiled
-from lance_core_vector.shortlist import Shortlist
+from lance_core_vector.loops.passes import squares_of
+from lance_core_vector.loops.threads import PART_PRODUCTS, in_threads, parts_of
+from lance_core_vector.shortlist import HEAD, Shortlist
 
 if TYPE_CHECKING:
     from lance_core_vector.distances import Matrix, Metric
@@ -24,6 +26,8 @@ MAX_SHORT = 1 << 12
 """Rows for each query that a heap holds; more are found by sorting."""
 
 Rows = npt.NDArray[np.int64]
+
+Floats = npt.NDArray[np.float32]
 
 _SCORES: dict[str, Score] = {"l2": "differences", "cosine": "angles", "dot": "products"}
 
@@ -79,28 +83,145 @@ def _longest(vectors: Matrix) -> float:
 
 
 def _of_several(name: str, vectors: Matrix, queries: Matrix, count: int) -> dict[int, Rows]:
-    """Several queries: the products of all are one of matrices, block by block."""
-    best = BestOfQueries(len(queries), count + SPARE_ROWS)
-    numbers, longest = np.arange(len(queries)), 0.0
-    lengths = np.sqrt(np.einsum("ij,ij->i", queries, queries))
-    if name == "cosine":
-        queries = queries / np.where(lengths > 0, lengths, np.nan)[:, None]
-    blocks = _blocks(vectors, len(queries))
-    for start in blocks:
-        block = vectors[start : start + blocks.step]
-        squares = np.einsum("ij,ij->i", block, block)
-        longest = max(longest, float(squares.max()) ** 0.5)
-        if not np.isfinite(longest):
-            return {}
-        rows = np.arange(start, start + len(block), dtype=np.uint64)
-        best.offer(queries @ block.T, terms(name, squares), rows, None, numbers, start)
-    errors = rounding_errors(name, longest, lengths, vectors.shape[1])
-    found = {}
-    for number, error in enumerate(errors.tolist()):
-        near = best.found(number)
-        if is_conclusive(near.scores, count, error):
-            found[number] = near.positions
-    return found
+    """Several queries: the products of all are those of matrices, block by block."""
+    compared = ComparedQueries.of(name, queries)
+    near = near_rows(compared, vectors, np.full(len(queries), np.inf), count)
+    if near is None:
+        return {}
+    order = np.argsort(near.queries, kind="stable")
+    cuts = np.searchsorted(near.queries[order], np.arange(1, len(queries)))
+    parts = np.split(near.positions[order], cuts)
+    return {number: own for number, own in enumerate(parts) if not near.is_open[number]}
+
+
+class ComparedQueries(NamedTuple):
+    """Queries for the metric ``name``, one a row, and their lengths; of length one for cosine."""
+
+    name: str
+    queries: Floats
+    lengths: Floats
+
+    @classmethod
+    def of(cls, name: str, queries: Floats) -> ComparedQueries:
+        """``queries``, prepared."""
+        lengths: Floats = np.sqrt(np.einsum("ij,ij->i", queries, queries))
+        if name == "cosine":
+            nonzero = np.where(lengths > 0, lengths, np.float32(np.nan))
+            queries = (queries / nonzero[:, None]).astype(np.float32, copy=False)
+        return cls(name, queries, lengths)
+
+    def errors(self, longest: float) -> npt.NDArray[np.float64]:
+        """By how much scores of vectors up to the length ``longest`` may be wrong."""
+        return rounding_errors(self.name, longest, self.lengths, self.queries.shape[1])
+
+
+class NearRows(NamedTuple):
+    """Rows that may be among the nearest of queries: the query, the score and the position of each.
+
+    ``is_open``: True for queries of which rows may be missing. ``longest``: a bound of the lengths
+    of all vectors.
+    """
+
+    queries: npt.NDArray[np.intp]
+    scores: Floats
+    positions: Rows
+    is_open: npt.NDArray[np.bool_]
+    longest: float
+
+
+def near_rows(
+    compared: ComparedQueries, vectors: Floats, limits: npt.NDArray[np.float64], count: int
+) -> NearRows | None:
+    """The rows of ``vectors`` that may be among the ``count`` nearest of queries.
+
+    Rows with a score above the ``limits`` of queries are left out. None for vectors that are too
+    long, or not finite.
+    """
+    highest = np.nextafter(limits.astype(np.float32), np.float32(np.inf))
+
+    def search(some: range) -> NearRows:
+        block, start = vectors[some.start : some.stop], some.start
+        squares = squares_of(block)
+        longest = float(squares.max(initial=0)) ** 0.5
+        arguments = compared, block, terms(compared.name, squares), highest, count, longest
+        found = (_near_by_heaps if is_compiled() else _near_by_limits)(*arguments)
+        return found._replace(positions=found.positions + start)
+
+    if is_compiled():
+        products = len(compared.queries) * vectors.shape[1]
+        parts = parts_of(len(vectors), PART_PRODUCTS // max(1, products))
+    else:
+        blocks = _blocks(vectors, len(compared.queries))
+        parts = [range(start, min(start + blocks.step, len(vectors))) for start in blocks]
+    queries, scores, positions, is_open, longest = zip(*in_threads(search, parts), strict=True)
+    if not np.isfinite(longest).all():
+        return None
+    return NearRows(
+        np.concatenate(queries),
+        np.concatenate(scores),
+        np.concatenate(positions),
+        np.any(is_open, axis=0),
+        max(longest),
+    )
+
+
+def _near_by_heaps(
+    compared: ComparedQueries,
+    vectors: Floats,
+    each: Terms,
+    highest: Floats,
+    count: int,
+    longest: float,
+) -> NearRows:
+    """By a heap for each query: it has some rows more than are wanted, since scores are rounded."""
+    capacity = min(count + SPARE_ROWS, len(vectors) + 1)  # never full with all rows
+    best = BestOfQueries(compared.queries, capacity, highest)
+    rows = np.arange(len(vectors), dtype=np.uint64)
+    best.offer(Block(vectors, rows, *each), np.arange(len(compared.queries)), 0)
+    there = np.arange(capacity) < best.sizes[:, None]
+    is_open = best.sizes == capacity
+    if is_open.any():
+        own = best.scores[is_open].astype(np.float64)
+        last = np.partition(own, count - 1, axis=1)[:, count - 1]
+        errors = compared.errors(longest)[is_open]
+        is_open[is_open] = ~(own.max(axis=1) - last > 2 * errors)
+    owners = np.nonzero(there)[0]
+    return NearRows(owners, best.scores[there], best.positions[there], is_open, longest)
+
+
+def _near_by_limits(
+    compared: ComparedQueries,
+    vectors: Floats,
+    each: Terms,
+    highest: Floats,
+    count: int,
+    longest: float,
+) -> NearRows:
+    """All rows up to the limits; where there is none yet, the first rows give one."""
+    if len(compared.queries) == 1:  # the product of a matrix and a vector is faster
+        scores = (vectors @ compared.queries[0])[:, None]
+    else:
+        scores = vectors @ compared.queries.T
+    scores *= each.factors[:, None]
+    scores += each.added[:, None]
+    unknown = np.flatnonzero(np.isinf(highest))
+    if len(unknown) and len(vectors) > count:
+        head = scores[: max(HEAD, 4 * count), unknown]
+        last = np.partition(head, count - 1, axis=0)[count - 1]
+        errors = compared.errors(longest)[unknown]
+        highest = highest.copy()
+        highest[unknown] = np.nextafter((last + 2 * errors).astype(np.float32), np.float32(np.inf))
+        highest[np.isnan(highest)] = np.inf
+    positions, queries = np.nonzero(scores <= highest)
+    is_open = np.zeros(len(compared.queries), np.bool_)
+    return NearRows(queries, scores[positions, queries], positions, is_open, longest)
+
+
+class Terms(NamedTuple):
+    """What makes scores of products, for each row: ``added + factors * product``."""
+
+    added: Floats
+    factors: Floats
 
 
 def terms(name: str, squares: npt.NDArray[np.float32]) -> Terms:

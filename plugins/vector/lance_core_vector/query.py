@@ -17,10 +17,14 @@ from lance_core.hookspecs.searches import (
     RankedIndex,
     RankedQuery,
     RankedRows,
+    ValueRanking,
     best_of,
 )
+from lance_core_vector.batch_ranking import MAX_WAITING_BYTES, BatchRanking, RowRules
 from lance_core_vector.distances import Metric
-from lance_core_vector.flat_search import candidates
+from lance_core_vector.flat_search import MAX_SHORT, candidates
+from lance_core_vector.loops.float_scan import SPARE_ROWS
+from lance_core_vector.loops.library import is_compiled
 from lance_core_vector.tuned_effort import Effort, known_effort, tuned_effort
 from lance_core_vector.vectors import Vectors
 
@@ -135,6 +139,21 @@ class VectorQuery(RankedQuery):
 
     def _with_effort(self, effort: Effort) -> VectorQuery:
         return self._with(replace(self.options, **effort._asdict()), self.queries)
+
+    def ranking(self, count: int) -> ValueRanking:
+        low, _ = self.options.distance_range
+        size = self.num_queries * (count + SPARE_ROWS) * self.queries.shape[1] * 4
+        if (
+            self.is_multivector
+            or self.metric.of_bits
+            or low is not None
+            or (self.num_queries == 1 and is_compiled())  # takes one pass over the vectors
+            or count > MAX_SHORT
+            or size > MAX_WAITING_BYTES
+            or not np.isfinite(self.queries).all()
+        ):
+            return super().ranking(count)
+        return BatchRanking(self.metric, self.queries, count, RowRules(self.accepts, self.best))
 
     def best(self, values: pa.Array, count: int) -> Sequence[Hits]:
         vectors = Vectors.of(values)

@@ -14,7 +14,7 @@ static int take_buffers(PyObject *list, Py_buffer *into, int64_t number) {
     return 1;
 }
 
-int begin_scan(scan_t *scan, PyObject *codes, PyObject *rows, PyObject *masks, int64_t width,
+int begin_scan(scan_t *scan, PyObject *codes, PyObject *rows, PyObject *masks, int64_t width, int64_t group,
                int64_t alignment) {
     const int64_t number = PyList_Check(codes) ? PyList_Size(codes) : 0;
     const int has_masks = masks != Py_None;
@@ -31,7 +31,8 @@ int begin_scan(scan_t *scan, PyObject *codes, PyObject *rows, PyObject *masks, i
                holds(&scan->out[2], capacity, 8);
     for (int64_t i = 0; fits && i < number; i++) {
         const int64_t count = b[number + i].len / 8;
-        fits = holds(&b[number + i], count, 8) && b[i].len / width == count && b[i].len % width == 0 &&
+        const int64_t stored = (count + group - 1) / group * group;
+        fits = holds(&b[number + i], count, 8) && b[i].len / width == stored && b[i].len % width == 0 &&
                (count == 0 || (uintptr_t)b[i].buf % (uintptr_t)alignment == 0) &&
                (!has_masks || b[2 * number + i].len == count);
     }

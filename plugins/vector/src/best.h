@@ -116,8 +116,8 @@ typedef struct {
 } scan_t;
 
 /* Takes the lists (codes, rows, and masks or none) and `out`; 0 with an exception. Call `end_scan`
- * in any case. Codes have `width` bytes a row. */
-int begin_scan(scan_t *scan, PyObject *codes, PyObject *rows, PyObject *masks, int64_t width,
+ * in any case. Codes have `width` bytes a row, and there are those of a multiple of `group` rows. */
+int begin_scan(scan_t *scan, PyObject *codes, PyObject *rows, PyObject *masks, int64_t width, int64_t group,
                int64_t alignment);
 
 /* Buffers of a list, as many as there are partitions, with a number for each row. Call `free_numbers`

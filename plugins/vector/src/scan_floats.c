@@ -151,7 +151,7 @@ static PyObject *py_scan_floats(PyObject *self, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OOOy*iw*w*w*", &codes, &rows, &masks, &query, &kind, &scan.out[0],
                           &scan.out[1], &scan.out[2]))
         return release(&query, 1), release(scan.out, 3), NULL;
-    if (begin_scan(&scan, codes, rows, masks, query.len, 4)) {
+    if (begin_scan(&scan, codes, rows, masks, query.len, 1, 4)) {
         const floats_scan_t s = {scan.partitions, query.len / 4, query.buf};
         if (!holds(&query, s.width, 4) || kind < BY_DIFFERENCES || kind > BY_ANGLES)
             error = MISMATCH;

@@ -77,10 +77,11 @@ static const char *scan_bytes(const product_t *p, best_t *best) {
 }
 
 /* 4 bits: the sum of one row, in the order of its bytes. */
-INLINE float sum_nibbles(const uint8_t *codes, int64_t stride, int64_t width, const float *tables) {
+INLINE float sum_nibbles(const uint8_t *codes, int64_t row, int64_t width, const float *tables) {
+    const uint8_t *first = grouped_code(codes, width, row);
     float sum = 0;
     for (int64_t byte = 0; byte < width; byte++) {
-        const uint8_t code = codes[byte * stride];
+        const uint8_t code = first[byte * GROUPED];
         sum += tables[32 * byte + 16 + (code >> 4)] + tables[32 * byte + (code & 15)];
     }
     return sum;
@@ -93,7 +94,7 @@ static void scan_rows(const product_t *p, best_t *best, int64_t number, int64_t 
     for (; first < rows; first += SCANNED) {
         const int64_t count = rows - first < SCANNED ? rows - first : SCANNED;
         for (int64_t i = 0; i < count; i++)
-            sums[i] = sum_nibbles(codes + first + i, rows, p->width, p->tables + number * p->step) + p->base;
+            sums[i] = sum_nibbles(codes, first + i, p->width, p->tables + number * p->step) + p->base;
         offer_all(best, &p->partitions, number, first, count, position, sums);
     }
 }
@@ -118,11 +119,11 @@ WITH_AVX2 static void scan_shuffled(const product_t *p, best_t *best, int64_t nu
     make_small(tables, 2 * p->width, &small);
     uint16_t limit = small_limit(p, &small, limit_of(best));
     int64_t first = 0;
-    for (; first + 32 <= rows; first += 32) {
+    for (; first + GROUPED <= rows; first += GROUPED) {
         /* Sums of the bytes of all 16-bit words, and of the upper ones only. */
         __m256i both = _mm256_setzero_si256(), upper = both;
         for (int64_t byte = 0; byte < p->width; byte++) {
-            const __m256i code = _mm256_loadu_si256((const __m256i *)(codes + byte * rows + first));
+            const __m256i code = _mm256_loadu_si256((const __m256i *)(codes + first * p->width + byte * GROUPED));
             const __m256i one = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)small.numbers[2 * byte]));
             const __m256i two =
                 _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)small.numbers[2 * byte + 1]));
@@ -145,7 +146,7 @@ WITH_AVX2 static void scan_shuffled(const product_t *p, best_t *best, int64_t nu
             const int64_t row = first + __builtin_ctz(near);
             if (mask && !mask[row])
                 continue;
-            const float sum = sum_nibbles(codes + row, rows, p->width, tables) + p->base;
+            const float sum = sum_nibbles(codes, row, p->width, tables) + p->base;
             if (sum <= limit_of(best))
                 offer(best, sum, ids[row], position + row);
         }
@@ -180,7 +181,7 @@ static PyObject *py_scan_product(PyObject *self, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OOOnny*dw*w*w*", &codes, &rows, &masks, &width, &bits, &tables, &base,
                           &scan.out[0], &scan.out[1], &scan.out[2]))
         return release(&tables, 1), release(scan.out, 3), NULL;
-    if (begin_scan(&scan, codes, rows, masks, width, 1)) {
+    if (begin_scan(&scan, codes, rows, masks, width, bits == 4 ? GROUPED : 1, 1)) {
         const int64_t size = width * (bits == 8 ? 256 : 32), number = scan.partitions.number;
         const int is_shared = holds(&tables, size, 4);
         const product_t p = {scan.partitions, width, tables.buf, is_shared ? 0 : size, (float)base};

@@ -1,5 +1,9 @@
-/* Scans of the codes of RaBitQ, a signed byte for each number. */
-#include "best.h"
+/* Scans of the codes of RaBitQ, a signed byte for each number.
+ *
+ * With the signs of the codes apart, only rows are compared by all bits whose scores by signs are low
+ * enough, if they are wrong by no more than so many times the error that is expected of each.
+ */
+#include "signs.h"
 
 typedef struct {
     partitions_t partitions;
@@ -9,6 +13,7 @@ typedef struct {
     float half;           /* added to the product of a code with the query */
     const float *factors; /* of each partition: by what `added` is multiplied */
     const float *bases;   /* of each partition */
+    const signs_t *signs; /* of the same rows, or NULL */
 } rabit_scan_t;
 
 static float code_product(const int8_t *code, const float *query, int64_t width) {
@@ -47,69 +52,122 @@ WITH_FMA static inline float code_product_fma(const int8_t *code, const float *q
 }
 #endif
 
-/* A function of `product` makes a scan. */
-#define SCAN(name, target, product)                                                               \
-    target static void name(const rabit_scan_t *s, best_t *best) {                                \
-        float scores[SCANNED];                                                                    \
-        int64_t position = 0;                                                                     \
-        for (int64_t number = 0; number < s->partitions.number; number++) {                       \
-            const int64_t rows = s->partitions.rows[number].len / 8;                              \
-            const int8_t *codes = s->partitions.codes[number].buf;                                \
-            const float *added = s->added[number].buf, *scales = s->scales[number].buf;           \
-            const float factor = s->factors[number], base = s->bases[number];                     \
-            for (int64_t first = 0; first < rows; first += SCANNED) {                             \
-                const int64_t count = rows - first < SCANNED ? rows - first : SCANNED;            \
-                for (int64_t i = 0; i < count; i++) {                                             \
-                    const int64_t row = first + i;                                                \
-                    const float sum = product(codes + row * s->width, s->query, s->width);        \
-                    scores[i] = (sum + s->half) * scales[row] + added[row] * factor + base;       \
-                }                                                                                 \
-                offer_all(best, &s->partitions, number, first, count, position, scores);          \
-            }                                                                                     \
-            position += rows;                                                                     \
-        }                                                                                         \
+/* A function of `product` makes the score of a row, and a scan of a partition from a row on. */
+#define SCAN(score, scan, target, product)                                                            \
+    target static float score(const void *context, int64_t number, int64_t row) {                     \
+        const rabit_scan_t *s = context;                                                              \
+        const int8_t *code = (const int8_t *)s->partitions.codes[number].buf + row * s->width;        \
+        const float added = ((const float *)s->added[number].buf)[row];                               \
+        const float scale = ((const float *)s->scales[number].buf)[row];                              \
+        return (product(code, s->query, s->width) + s->half) * scale + added * s->factors[number] +   \
+               s->bases[number];                                                                      \
+    }                                                                                                 \
+    target static void scan(const rabit_scan_t *s, best_t *best, int64_t number, int64_t first,       \
+                            int64_t position) {                                                       \
+        const int64_t rows = s->partitions.rows[number].len / 8;                                      \
+        float scores[SCANNED];                                                                        \
+        for (; first < rows; first += SCANNED) {                                                      \
+            const int64_t count = rows - first < SCANNED ? rows - first : SCANNED;                    \
+            for (int64_t i = 0; i < count; i++)                                                       \
+                scores[i] = score(s, number, first + i);                                              \
+            offer_all(best, &s->partitions, number, first, count, position, scores);                  \
+        }                                                                                             \
     }
 
-SCAN(scan_codes, , code_product)
+SCAN(code_score, scan_codes, , code_product)
 #ifdef WITH_FMA
-SCAN(scan_codes_fma, WITH_FMA, code_product_fma)
+SCAN(code_score_fma, scan_codes_fma, WITH_FMA, code_product_fma)
+
+WITH_FMA static int64_t scan_near(const rabit_scan_t *s, const small_tables_t *small, best_t *best, int64_t number,
+                                  int64_t position) {
+    return scan_shuffled(s->signs, small, best, number, position, s, code_score_fma);
+}
 #endif
 
 static const char *scan_rabit(const rabit_scan_t *s, best_t *best) {
+    int64_t position = 0;
 #ifdef WITH_FMA
-    if (has_fma()) {
-        scan_codes_fma(s, best);
-        return NULL;
-    }
+    small_tables_t small;
+    const int with_signs = s->signs && has_fma() && 2 * s->signs->width <= MAX_SUMMED;
+    if (with_signs)
+        make_small(s->signs->tables, 2 * s->signs->width, &small);
 #endif
-    scan_codes(s, best);
+    for (int64_t number = 0; number < s->partitions.number; number++) {
+#ifdef WITH_FMA
+        if (has_fma()) {
+            const int64_t first = with_signs ? scan_near(s, &small, best, number, position) : 0;
+            scan_codes_fma(s, best, number, first, position);
+        } else
+#endif
+            scan_codes(s, best, number, 0, position);
+        position += s->partitions.rows[number].len / 8;
+    }
     return NULL;
 }
 
+/* Buffers of a list, one for each partition, with `width` grouped bytes a row; see `numbers_of`. */
+static Py_buffer *grouped_bytes(PyObject *list, const partitions_t *partitions, int64_t width, const char **error) {
+    Py_buffer *found = PyMem_Calloc((size_t)partitions->number + 1, sizeof *found);
+    if (!found || !PyList_Check(list) || PyList_Size(list) != partitions->number) {
+        *error = MISMATCH;
+        return found;
+    }
+    for (int64_t i = 0; i < partitions->number && !*error; i++)
+        if (PyObject_GetBuffer(PyList_GetItem(list, i), &found[i], PyBUF_SIMPLE) < 0) {
+            PyErr_Clear();
+            *error = MISMATCH;
+        } else if ((partitions->rows[i].len / 8 + GROUPED - 1) / GROUPED * GROUPED * width != found[i].len)
+            *error = MISMATCH;
+    return found;
+}
+
 static PyObject *py_scan_rabit(PyObject *self, PyObject *args) {
-    PyObject *codes, *rows, *masks, *added, *scales;
-    Py_buffer b[3] = {0};
-    double half;
+    enum { QUERY, FACTORS, BASES, TABLES, REACHES, NUM };
+    enum { ADDED, SCALES, SIGN_ADDED, SIGN_SCALES, ERRORS, NUM_LISTS };
+    PyObject *codes, *rows, *masks, *signs, *lists[NUM_LISTS];
+    Py_buffer b[NUM] = {0}, *numbers[NUM_LISTS] = {0}, *sign_bytes = NULL;
+    double half, sign_half;
     const char *error = NULL;
     scan_t scan = {0};
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOOOOy*dy*y*w*w*w*", &codes, &rows, &masks, &added, &scales, &b[0], &half, &b[1],
-                          &b[2], &scan.out[0], &scan.out[1], &scan.out[2]))
-        return release(b, 3), release(scan.out, 3), NULL;
-    if (begin_scan(&scan, codes, rows, masks, b[0].len / 4, 1)) {
+    if (!PyArg_ParseTuple(args, "OOOOOy*dy*y*OOOOy*dy*w*w*w*", &codes, &rows, &masks, &lists[ADDED], &lists[SCALES],
+                          &b[QUERY], &half, &b[FACTORS], &b[BASES], &signs, &lists[SIGN_ADDED],
+                          &lists[SIGN_SCALES], &lists[ERRORS], &b[TABLES], &sign_half, &b[REACHES], &scan.out[0],
+                          &scan.out[1], &scan.out[2]))
+        return release(b, NUM), release(scan.out, 3), NULL;
+    const int64_t width = b[QUERY].len / 4, sign_width = b[TABLES].len / 4 / 32;
+    if (begin_scan(&scan, codes, rows, masks, width, 1, 1)) {
         const partitions_t *partitions = &scan.partitions;
-        Py_buffer *adds = numbers_of(added, partitions, &error), *factors = numbers_of(scales, partitions, &error);
-        if (!holds(&b[0], b[0].len / 4, 4) || !holds(&b[1], partitions->number, 4) ||
-            !holds(&b[2], partitions->number, 4))
+        const int with_signs = signs != Py_None;
+        for (int i = 0; i < (with_signs ? NUM_LISTS : SIGN_ADDED) && !error; i++)
+            numbers[i] = numbers_of(lists[i], partitions, &error);
+        if (!holds(&b[QUERY], width, 4) || !holds(&b[FACTORS], partitions->number, 4) ||
+            !holds(&b[BASES], partitions->number, 4))
             error = MISMATCH;
-        const rabit_scan_t s = {*partitions, adds,     factors, b[0].len / 4, b[0].buf,
-                                (float)half, b[1].buf, b[2].buf};
+        if (with_signs && !error)
+            sign_bytes = grouped_bytes(signs, partitions, sign_width, &error);
+        if (with_signs && (8 * sign_width != width || !holds(&b[TABLES], 32 * sign_width, 4) ||
+                           !holds(&b[REACHES], partitions->number, 4)))
+            error = MISMATCH;
+        const signs_t bound = {{sign_bytes, partitions->rows, partitions->masks, partitions->number},
+                               numbers[SIGN_ADDED],
+                               numbers[SIGN_SCALES],
+                               sign_width,
+                               b[TABLES].buf,
+                               (float)sign_half,
+                               b[FACTORS].buf,
+                               b[BASES].buf,
+                               numbers[ERRORS],
+                               b[REACHES].buf};
+        const rabit_scan_t s = {*partitions, numbers[ADDED], numbers[SCALES], width, b[QUERY].buf,
+                                (float)half, b[FACTORS].buf, b[BASES].buf,   with_signs ? &bound : NULL};
         if (!error)
             WITHOUT_GIL(scan_rabit(&s, &scan.best))
-        free_numbers(adds, partitions);
-        free_numbers(factors, partitions);
+        for (int i = 0; i < NUM_LISTS; i++)
+            free_numbers(numbers[i], partitions);
+        free_numbers(sign_bytes, partitions);
     }
-    release(b, 3);
+    release(b, NUM);
     return end_scan(&scan, error);
 }
 

@@ -91,7 +91,7 @@ static PyObject *py_scan_scalar(PyObject *self, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OOOy*dw*w*w*", &codes, &rows, &masks, &query, &scale, &scan.out[0],
                           &scan.out[1], &scan.out[2]))
         return release(&query, 1), release(scan.out, 3), NULL;
-    if (begin_scan(&scan, codes, rows, masks, query.len, 1)) {
+    if (begin_scan(&scan, codes, rows, masks, query.len, 1, 1)) {
         const scalar_t s = {scan.partitions, query.len, query.buf, (float)scale};
         if (query.len > MAX_WIDTH)
             error = MISMATCH;

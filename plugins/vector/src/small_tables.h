@@ -1,9 +1,18 @@
-/* Tables of whole numbers below 256, of which 32 are looked up at once, instead of tables of floats. */
+/* Codes of 4 bits, and tables of whole numbers below 256 for them, instead of tables of floats: 32 numbers
+ * are looked up at once. */
 #ifndef LANCE_CORE_VECTOR_SMALL_TABLES_H
 #define LANCE_CORE_VECTOR_SMALL_TABLES_H
 
 #include <math.h>
 #include <stdint.h>
+
+/* Codes of 4 bits, of which a byte has two: those of so many rows lie together, byte by byte. */
+#define GROUPED 32
+
+/* The first byte of a row; the others follow at a distance of `GROUPED`. */
+static inline const uint8_t *grouped_code(const uint8_t *codes, int64_t width, int64_t row) {
+    return codes + row / GROUPED * GROUPED * width + row % GROUPED;
+}
 
 #define MAX_SUMMED 256 /* tables whose numbers 16 bits hold the sum of */
 

@@ -15,11 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lance_core_vector.loops.batch_scan import BestOfQueries, Terms
+from lance_core_vector.loops.batch_scan import BestOfQueries, Block
 from lance_core_vector.loops.best_rows import BestRows, Masks
 from lance_core_vector.loops.float_scan import Score, best_by_floats
 from lance_core_vector.loops.library import native, numpy_loops
-from lance_core_vector.loops.product_scan import best_by_product
+from lance_core_vector.loops.nearest import nearest_centroids
+from lance_core_vector.loops.product_scan import arranged, best_by_product, codes_at
 from lance_core_vector.loops.rabit_scan import RabitTerms, best_by_rabit
 from lance_core_vector.loops.scalar_scan import best_by_scalars
 from lance_core_vector.loops.sign_scan import SignTerms, best_by_signs, sign_tables
@@ -57,6 +58,7 @@ def test_product_codes(
     random = np.random.default_rng(seed)
     rows, masks = partitions(random, sizes)
     codes = [random.integers(0, 256, (width, size)).astype(np.uint8) for size in sizes]
+    codes = [arranged(one, bits) for one in codes]
     shape = (1 if is_shared else len(sizes), width * (8 // bits), 1 << bits)
     tables = random.integers(-3, 4, shape) if whole else random.normal(3, 1, shape)
     assert_same(best_by_product, codes, rows, masks, tables.astype(np.float32), 1.0, count)
@@ -67,6 +69,7 @@ def test_product_codes_whose_greatest_distances_cancel(seed: int) -> None:
     random = np.random.default_rng(seed)
     codes = [random.integers(0, 256, (20, 800)).astype(np.uint8)]
     rows = [np.arange(800, dtype=np.uint64)]
+    codes = [arranged(one, 4) for one in codes]
     tables = random.permuted(np.tile(np.arange(16.0), (1, 40, 1)), axis=2)
     tables += np.where(np.arange(40) < 20, 1e7, -1e7)[:, None]
     assert_same(best_by_product, codes, rows, None, tables.astype(np.float32), 0.0, 5)
@@ -78,7 +81,8 @@ def test_product_codes_with_distances_that_are_no_numbers() -> None:
     tables[0, 0, :3] = np.nan, np.inf, -1
     for width in (256, 16):
         some = np.repeat(tables[:, :, :width], 1 if width == 256 else 2, axis=1)
-        assert_same(best_by_product, codes, rows, None, some, 0.0, 35)
+        stored = [arranged(one, 8 if width == 256 else 4) for one in codes]
+        assert_same(best_by_product, stored, rows, None, some, 0.0, 35)
 
 
 @given(sizes=SIZES, seed=SEEDS, count=COUNTS, width=st.integers(1, 300), most=st.integers(1, 256))
@@ -109,25 +113,54 @@ def test_angles() -> None:
     assert best_by_floats([vectors], rows, None, query, "angles", 4) is None
 
 
-@given(sizes=SIZES, seed=SEEDS, count=COUNTS, queries=st.integers(1, 4))
-def test_batches(sizes: list[int], seed: int, count: int, queries: int) -> None:
+@given(
+    sizes=SIZES,
+    seed=SEEDS,
+    count=COUNTS,
+    queries=st.sampled_from([1, 3, 8, 9, 17, 140]),
+    width=st.sampled_from([1, 7, 30, 300]),
+)
+def test_batches(sizes: list[int], seed: int, count: int, queries: int, width: int) -> None:
     random = np.random.default_rng(seed)
     rows, masks = partitions(random, sizes)
-    best = [BestOfQueries(queries, count) for _ in range(2)]
+
+    def numbers(*shape: int) -> npt.NDArray[np.float32]:
+        return random.integers(-2, 3, shape).astype(np.float32)
+
+    asked, limits = numbers(queries, width), None
+    if seed % 2:
+        limits = np.float32(random.choice([-20, 0, 3, np.inf], queries))
+    best = [BestOfQueries(asked, count, limits) for _ in range(2)]
     position = 0
     for number, size in enumerate(sizes):
         some = random.permutation(queries)[: random.integers(0, queries + 1)]
-        products = random.integers(-3, 4, (len(some), size)).astype(np.float32)
-        added, factors = random.integers(-2, 3, (2, size)).astype(np.float32)
         mask = masks and masks[number]
-        arguments = products, Terms(added, factors), rows[number], mask, some, position
-        best[0].offer(*arguments)
+        block = Block(numbers(size, width), rows[number], numbers(size), numbers(size), mask)
+        best[0].offer(block, some, position)
         with numpy_loops():
-            best[1].offer(*arguments)
+            best[1].offer(block, some, position)
         position += size
     for query in range(queries):
         for ours, theirs in zip(best[0].found(query), best[1].found(query), strict=True):
             np.testing.assert_array_equal(ours, theirs)
+
+
+@given(
+    seed=SEEDS,
+    rows=st.integers(0, 120),
+    count=st.sampled_from([1, 5, 8, 9, 16, 17, 130, 300]),
+    width=st.sampled_from([1, 8, 30, 300]),
+)
+def test_nearest_centroids(seed: int, rows: int, count: int, width: int) -> None:
+    random = np.random.default_rng(seed)
+    vectors, centroids = (
+        random.integers(-3, 4, (size, width)).astype(np.float32) for size in (rows, count)
+    )
+    halves = random.integers(0, 9, count).astype(np.float32) / 2
+    found = nearest_centroids(vectors, centroids, halves)
+    with numpy_loops():
+        expected = nearest_centroids(vectors, centroids, halves)
+    np.testing.assert_array_equal(found, expected)
 
 
 @given(sizes=SIZES, seed=SEEDS, count=COUNTS, width=st.integers(1, 70))
@@ -155,8 +188,8 @@ def test_signs(sizes: list[int], seed: int, count: int, width: int) -> None:
         return random.integers(-3, 4, count).astype(np.float32)
 
     codes = [
-        (random.integers(0, 256, (width, size)).astype(np.uint8), numbers(size), numbers(size))
-        for size in sizes
+        (arranged(signs, 4), numbers(signs.shape[1]), numbers(signs.shape[1]))
+        for signs in (random.integers(0, 256, (width, size)).astype(np.uint8) for size in sizes)
     ]
     tables = sign_tables(numbers(8 * width))
     terms = SignTerms(tables, -1.5, numbers(len(sizes)), numbers(len(sizes)))
@@ -169,7 +202,7 @@ def test_no_row_is_lost_to_the_rounding_of_small_numbers() -> None:
     for size in sizes:
         added, scales = random.normal(100, 30, size), random.normal(-3, 0.5, size)
         signs = random.integers(0, 256, (16, size)).astype(np.uint8)
-        codes.append((signs, added.astype(np.float32), scales.astype(np.float32)))
+        codes.append((arranged(signs, 4), added.astype(np.float32), scales.astype(np.float32)))
         rows.append(np.arange(size, dtype=np.uint64) + 10_000 * len(rows))
     for shift in (0, 50):
         query = random.normal(shift, 1, 128).astype(np.float32)
@@ -179,7 +212,9 @@ def test_no_row_is_lost_to_the_rounding_of_small_numbers() -> None:
         found = best_by_signs(codes, rows, None, terms, 60)
         expected = []
         for (signs, added, scales), numbers in zip(codes, rows, strict=True):
-            bits = np.unpackbits(signs, axis=0, bitorder="little").reshape(16, 8, -1)
+            bits = np.unpackbits(
+                codes_at(signs, np.arange(len(numbers))).T, axis=0, bitorder="little"
+            ).reshape(16, 8, -1)
             products = query.astype("f8") @ (bits.reshape(128, -1) - 0.5)
             expected += zip(products * scales + added, numbers.tolist(), strict=True)
         assert found.rows.tolist() == [row for _, row in sorted(expected)[:60]]

@@ -19,6 +19,7 @@ from lance_core.hookspecs.searches import (
     merged,
 )
 from lance_core_vector.kinds.query_batch import FEW_ALLOWED, best_of_queries
+from lance_core_vector.loops.threads import in_threads
 from lance_core_vector.partitions.index_files import ROW_ID
 from lance_core_vector.partitions.partition_cache import PartitionCache
 from lance_core_vector.partitions.probing import num_probes
@@ -126,10 +127,15 @@ class IvfIndex(NearestIndex):
             is_whole = isinstance(self.quantizer, FlatQuantizer)
             if len(vectors) > 1 and is_whole and not query.has_range:
                 answers = self._of_batch(vectors, query, count, allowed)
-            return [
-                self._of_vector(vector, query, count, allowed) if hits is None else hits
-                for vector, hits in zip(vectors, answers, strict=True)
-            ]
+
+        def answer(number: int) -> Hits:
+            hits = answers[number]
+            if hits is not None:
+                return hits
+            with np.errstate(all="ignore"):
+                return self._of_vector(vectors[number], query, count, allowed)
+
+        return list(in_threads(answer, range(len(vectors))))
 
     def _prepared(self, query: VectorQuery) -> npt.NDArray[Any]:
         """The query vectors in the type of the centroids; of length one for cosine."""
@@ -221,7 +227,10 @@ class IvfIndex(NearestIndex):
         return best_in(self._partitions_for(query).get(numbers), scorer, query, count, allowed)
 
     def _scorer(self, vector: npt.NDArray[Any], query: VectorQuery) -> Scorer:
-        return (self._coarse if query.is_fast else self.quantizer).scorer(vector)
+        if query.is_fast:
+            return self._coarse.scorer(vector)
+        is_thorough = query.options.approx_mode == "accurate"
+        return (self.quantizer.thorough_scorer if is_thorough else self.quantizer.scorer)(vector)
 
     def _partitions_for(self, query: VectorQuery) -> PartitionCache:
         """The partitions with the codes that `_scorer` compares."""

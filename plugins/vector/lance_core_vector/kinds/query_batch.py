@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from lance_core.hookspecs.searches import Hits, best_of
 from lance_core_vector.flat_search import rounding_errors, terms
-from lance_core_vector.loops.batch_scan import BestOfQueries
+from lance_core_vector.loops.batch_scan import BestOfQueries, Block
 from lance_core_vector.loops.float_scan import SPARE_ROWS
 from lance_core_vector.quantizers.flat import vectors_at
 
@@ -48,13 +48,13 @@ def best_of_queries(
         capacity += int(0.25 * count / allowed.share) + SPARE_ROWS
     # Never full with all rows.
     capacity = min(capacity, sum(len(one.rows) for one in partitions) + 1)
-    best = BestOfQueries(len(vectors), capacity)
+    best = BestOfQueries(vectors, capacity)
     position = 0
     for partition, queries in searched:
         codes, squares, _ = partition.codes
         mask = allowed.mask(partition.rows) if allowed is not None and masks_first else None
-        products = vectors[queries] @ codes.T
-        best.offer(products, terms(metric.name, squares), partition.rows, mask, queries, position)
+        block = Block(codes, partition.rows, *terms(metric.name, squares), mask)
+        best.offer(block, queries, position)
         position += len(squares)
     found = [best.found(number) for number in range(len(vectors))]
     ends = np.cumsum([len(one.rows) for one in found])[:-1]

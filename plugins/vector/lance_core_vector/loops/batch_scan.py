@@ -1,4 +1,4 @@
-"""The best rows for several queries, from the products of their vectors with those of the rows."""
+"""The best rows for several queries, by the products of their vectors with those of the rows."""
 
 from __future__ import annotations
 
@@ -15,63 +15,84 @@ Floats = npt.NDArray[np.float32]
 _NO_MASK = np.empty(0, np.bool_)
 
 
-class Terms(NamedTuple):
-    """What makes scores of products, for each row: ``added + factors * product``."""
+class Block(NamedTuple):
+    """Vectors, one a row, with their row numbers, and what makes scores of their products.
 
+    The score of a row is ``added + factors * product``. ``mask``: True for rows that count.
+    """
+
+    vectors: Floats
+    rows: npt.NDArray[np.uint64]
     added: Floats
     factors: Floats
+    mask: npt.NDArray[np.bool_] | None = None
 
 
 class BestOfQueries:
-    """The ``count`` rows with the lowest scores for each of several queries."""
+    """The ``count`` rows with the lowest scores for each of ``queries``, one a row.
 
-    def __init__(self, num_queries: int, count: int) -> None:
-        self._scores = np.full((num_queries, count), np.inf, np.float32)
-        self._rows = np.zeros((num_queries, count), np.uint64)
-        self._positions = np.zeros((num_queries, count), np.int64)
-        self._sizes = np.zeros(num_queries, np.int64)
+    ``limits``: for each query, the score above which rows are left out; None for none.
+    """
 
-    def offer(
-        self,
-        products: Floats,
-        terms: Terms,
-        rows: npt.NDArray[np.uint64],
-        mask: npt.NDArray[np.bool_] | None,
-        queries: npt.NDArray[np.int64],
-        position: int,
-    ) -> None:
-        """Add rows, the first one at ``position``; NaN scores are left out.
+    def __init__(self, queries: Floats, count: int, limits: Floats | None = None) -> None:
+        self._queries = np.ascontiguousarray(queries, np.float32)
+        shape = len(queries), count
+        self._limits = np.full(len(queries), np.inf, np.float32) if limits is None else limits
+        self.scores = np.full(shape, np.inf, np.float32)
+        self.rows = np.zeros(shape, np.uint64)
+        self.positions = np.zeros(shape, np.int64)
+        self.sizes = np.zeros(len(queries), np.int64)
 
-        ``products``: of vectors (columns) and ``queries`` (rows), which are numbers of queries.
-        ``mask``: True for rows that count.
+    def offer(self, block: Block, numbers: npt.NDArray[np.int64], position: int) -> None:
+        """Add rows, the first one at ``position``, for the queries ``numbers``, each once.
+
+        NaN scores are left out.
         """
+        vectors, rows, added, factors, mask = block
+        queries = self._queries[numbers]
         if is_compiled():
-            mine = self._scores, self._rows, self._positions, self._sizes
-            mask = _NO_MASK if mask is None else mask
-            native.offer_batch(products, *terms, rows, mask, queries, position, *mine)
+            native.offer_batch(
+                np.require(vectors, np.float32, ["C", "A"]),
+                vectors.shape[1],
+                queries,
+                added,
+                factors,
+                rows,
+                _NO_MASK if mask is None else mask,
+                numbers,
+                position,
+                self._limits,
+                self.scores,
+                self.rows,
+                self.positions,
+                self.sizes,
+            )
             return
-        for number, own in zip(queries.tolist(), products, strict=True):
-            size, count = int(self._sizes[number]), self._scores.shape[1]
-            limit = self._scores[number].max() if size == count else np.float32(np.inf)
-            scores = terms.added + terms.factors * own
+        products = queries @ vectors.T
+        for number, own in zip(numbers.tolist(), products, strict=True):
+            size, count = int(self.sizes[number]), self.scores.shape[1]
+            limit = self._limits[number]
+            if size == count:
+                limit = min(limit, self.scores[number].max())
+            scores = added + factors * own
             near = np.flatnonzero((scores <= limit) if mask is None else (scores <= limit) & mask)
-            every = np.append(self._scores[number, :size], scores[near])
-            numbers = np.append(self._rows[number, :size], rows[near])
-            places = np.append(self._positions[number, :size], near + position)
+            every = np.append(self.scores[number, :size], scores[near])
+            row_numbers = np.append(self.rows[number, :size], rows[near])
+            places = np.append(self.positions[number, :size], near + position)
             if len(every) > 4 * count:
                 kth = np.partition(every, count - 1)[count - 1]
                 some = np.flatnonzero(every <= kth)
-                every, numbers, places = every[some], numbers[some], places[some]
-            order = np.lexsort((numbers, every))[:count]
+                every, row_numbers, places = every[some], row_numbers[some], places[some]
+            order = np.lexsort((row_numbers, every))[:count]
             size = len(order)
-            self._sizes[number] = size
-            self._scores[number, :size] = every[order]
-            self._rows[number, :size] = numbers[order]
-            self._positions[number, :size] = places[order]
+            self.sizes[number] = size
+            self.scores[number, :size] = every[order]
+            self.rows[number, :size] = row_numbers[order]
+            self.positions[number, :size] = places[order]
 
     def found(self, number: int) -> BestRows:
         """The best rows for a query."""
-        some = slice(int(self._sizes[number]))
-        scores, rows = self._scores[number, some], self._rows[number, some]
+        some = slice(int(self.sizes[number]))
+        scores, rows = self.scores[number, some], self.rows[number, some]
         order = np.lexsort((rows, scores))
-        return BestRows(rows[order], scores[order], self._positions[number, some][order])
+        return BestRows(rows[order], scores[order], self.positions[number, some][order])

@@ -17,19 +17,43 @@ partitions have the same ones."""
 
 BYTE_VALUES = 256
 
+GROUPED = 32
+"""Vectors whose codes of 4 bits lie together, byte by byte."""
+
 _ROWS_AT_ONCE = 8192
 """Rows whose distances are looked up at once by numpy: they stay in the cache."""
 
 
-def arranged(codes: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
+def arranged(codes: npt.NDArray[np.uint8], bits: int) -> npt.NDArray[Any]:
     """The codes of a partition, one row for each byte of a code, as scans are fastest with them.
 
-    numpy looks up all bytes of codes in one call, with the number of the table in the upper bits.
+    Compiled loops over codes of 4 bits read those of 32 vectors one byte after the other: they have
+    the shape (groups of vectors, bytes, 32). numpy looks up all bytes of codes in one call, with
+    the number of the table in the upper bits.
     """
-    return np.ascontiguousarray(codes) if is_compiled() else _places(codes)
+    if not is_compiled():
+        return _places(codes)
+    if bits != 4:
+        return np.ascontiguousarray(codes)
+    width, count = codes.shape
+    groups = np.zeros((-(-count // GROUPED), width, GROUPED), np.uint8)
+    whole = count // GROUPED
+    groups[:whole] = codes[:, : whole * GROUPED].reshape(width, whole, GROUPED).swapaxes(0, 1)
+    groups[whole:, :, : count - whole * GROUPED] = codes[:, whole * GROUPED :]
+    return groups
 
 
-def _places(codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def codes_at(codes: npt.NDArray[Any], rows: npt.NDArray[np.intp]) -> npt.NDArray[np.uint8]:
+    """The bytes of some vectors, one a row, of codes as `arranged` returns them."""
+    if codes.ndim == 3:
+        return codes[rows // GROUPED, :, rows % GROUPED]
+    return (codes[:, rows].T & 255).astype(np.uint8)
+
+
+def _places(codes: npt.NDArray[Any], count: int | None = None) -> npt.NDArray[Any]:
+    """The codes of ``count`` vectors, one row for each byte, with the number of the table."""
+    if codes.ndim == 3:
+        codes = codes.swapaxes(0, 1).reshape(codes.shape[1], -1)[:, :count]
     if codes.dtype != np.uint8:
         return codes
     kind: type[Any] = np.uint16 if len(codes) <= BYTE_VALUES else np.uint32
@@ -38,20 +62,22 @@ def _places(codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return places
 
 
-def product_scores(codes: Sequence[npt.NDArray[Any]], tables: Tables, base: float) -> Tables:
+def product_scores(
+    codes: Sequence[npt.NDArray[Any]], sizes: Sequence[int], tables: Tables, base: float
+) -> Tables:
     """The score of each row: the sum of its distances in the order of bytes, and ``base``.
 
-    ``codes``: those of partitions, as `arranged` returns them. A byte has two codes of 4 bits if
-    there are 16 codewords.
+    ``codes``: those of partitions of ``sizes`` vectors, as `arranged` returns them. A byte has two
+    codes of 4 bits if there are 16 codewords.
     """
     if tables.shape[2] < BYTE_VALUES:
         low, high = tables[:, 0::2], tables[:, 1::2]
         tables = high[:, :, :, None] + low[:, :, None, :]
     flat = np.ascontiguousarray(tables).reshape(len(tables), -1)
-    found = np.empty(sum(one.shape[1] for one in codes), np.float32)
+    found = np.empty(sum(sizes), np.float32)
     start = 0
-    for at, one in enumerate(codes):
-        table, places = flat[at if len(flat) > 1 else 0], _places(one)
+    for at, (one, size) in enumerate(zip(codes, sizes, strict=True)):
+        table, places = flat[at if len(flat) > 1 else 0], _places(one, size)
         for first in range(0, places.shape[1], _ROWS_AT_ONCE):
             some = places[:, first : first + _ROWS_AT_ONCE]
             # No code is outside of the table; "clip" does not test it.
@@ -74,10 +100,11 @@ def best_by_product(
     count: int,
 ) -> BestRows:
     """The ``count`` rows with the lowest `product_scores`."""
-    if not is_compiled() or any(one.dtype != np.uint8 for one in codes):
-        return best_by_scores(product_scores(codes, tables, base), rows, masks, count)
     bits = 8 if tables.shape[2] == BYTE_VALUES else 4
-    width = len(codes[0])
+    if not is_compiled() or any(one.dtype != np.uint8 for one in codes):
+        sizes = [len(one) for one in rows]
+        return best_by_scores(product_scores(codes, sizes, tables, base), rows, masks, count)
+    width = codes[0].shape[-2]
     flat = np.ascontiguousarray(tables)
     found = best_by(native.scan_product, count, [*codes], [*rows], masks, width, bits, flat, base)
     assert found is not None

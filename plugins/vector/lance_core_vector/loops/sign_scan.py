@@ -15,8 +15,8 @@ from lance_core_vector.loops.product_scan import product_scores
 Floats = npt.NDArray[np.float32]
 
 Signs = tuple[npt.NDArray[Any], Floats, Floats]
-"""The sign bytes of a partition as `product_scan.arranged` returns them, the first sign in the
-lowest bit; what is added for each row, and by what its product is scaled."""
+"""The sign bytes of a partition as `product_scan.arranged` returns codes of 4 bits, the first sign
+in the lowest bit; what is added for each row, and by what its product is scaled."""
 
 
 class SignTerms(NamedTuple):
@@ -40,8 +40,8 @@ def sign_tables(rotated: Floats) -> Floats:
 
 def sign_scores(codes: Sequence[Signs], terms: SignTerms) -> Floats:
     """The score of each row of partitions, rounded."""
-    found = product_scores([one[0] for one in codes], terms.tables[None], terms.half)
     sizes = [len(one[1]) for one in codes]
+    found = product_scores([one[0] for one in codes], sizes, terms.tables[None], terms.half)
     found *= np.concatenate([one[2] for one in codes])
     found += np.concatenate([one[1] for one in codes]) * np.repeat(terms.factors, sizes)
     found += np.repeat(terms.bases, sizes)
@@ -59,7 +59,7 @@ def best_by_signs(
     if not is_compiled() or any(one[0].dtype != np.uint8 for one in codes):
         return best_by_scores(sign_scores(codes, terms), rows, masks, count)
     each = [[*one] for one in zip(*codes, strict=True)]
-    arguments = each[0], [*rows], masks, each[1], each[2], len(codes[0][0]), *terms
+    arguments = each[0], [*rows], masks, each[1], each[2], codes[0][0].shape[1], *terms
     found = best_by(native.scan_signs, count, *arguments)
     assert found is not None
     return found

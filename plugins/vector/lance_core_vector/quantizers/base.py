@@ -77,6 +77,10 @@ class Quantizer(ABC):
     def scorer(self, query: Vector) -> Scorer:
         """``query``, prepared; it has the length one if the metric is cosine."""
 
+    def thorough_scorer(self, query: Vector) -> Scorer:
+        """As `scorer`, but it leaves out no row by a part of its code."""
+        return self.scorer(query)
+
     def rows_of(self, arrays: Sequence[pa.Array]) -> npt.NDArray[Any]:
         """The codes of a partition as an `Encoder` returns them, from its part of the `columns`."""
         return matrix(arrays[0], "")
@@ -128,6 +132,12 @@ def numbers(values: pa.Array, path: str) -> npt.NDArray[Any]:
     if values.null_count:
         raise CorruptFileError("a factor is null", path)
     found: npt.NDArray[Any] = values.to_numpy()
+    return found
+
+
+def aligned(values: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """Numbers as loops take them: those of mapped files may begin anywhere."""
+    found: npt.NDArray[np.float32] = np.require(values, np.float32, "A")
     return found
 
 

@@ -102,7 +102,7 @@ class ProductQuantizer(Quantizer):
         )
 
     def load(self, arrays: Sequence[pa.Array]) -> Codes:
-        return (arranged(self._by_part(matrix(arrays[0], self._path))),)
+        return (arranged(self._by_part(matrix(arrays[0], self._path)), self.bits),)
 
     def _by_part(self, stored: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
         """The bytes of a partition, one row for each byte of a code."""
@@ -157,7 +157,8 @@ class _Scorer(Scorer):
 
     def scores(self, partitions: Sequence[Partition]) -> Distances:
         codes = [one.codes[0] for one in partitions]
-        return product_scores(codes, self._tables(partitions), self._quantizer.base)
+        sizes = [len(one.rows) for one in partitions]
+        return product_scores(codes, sizes, self._tables(partitions), self._quantizer.base)
 
     def top(self, partitions: Sequence[Partition], count: int, masks: Masks | None) -> Hits:
         codes, rows = [one.codes[0] for one in partitions], [one.rows for one in partitions]

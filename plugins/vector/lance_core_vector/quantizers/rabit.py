@@ -14,7 +14,8 @@ from lance_core.hookspecs.searches import Hits, best_of
 from lance_core_vector.loops.best_rows import BestRows, Masks
 from lance_core_vector.loops.float_scan import SPARE_ROWS
 from lance_core_vector.loops.integer_products import integer_products
-from lance_core_vector.loops.product_scan import arranged
+from lance_core_vector.loops.library import is_compiled
+from lance_core_vector.loops.product_scan import arranged, codes_at
 from lance_core_vector.loops.rabit_scan import RabitTerms, best_by_rabit
 from lance_core_vector.loops.sign_scan import SignTerms, best_by_signs, sign_scores, sign_tables
 from lance_core_vector.partitions.index_files import (
@@ -31,6 +32,7 @@ from lance_core_vector.quantizers.base import (
     Quantizer,
     Scorer,
     Vector,
+    aligned,
     fixed_bytes,
     matrix,
     numbers,
@@ -60,6 +62,9 @@ if TYPE_CHECKING:
 
 MAX_BITS = 9
 
+ERROR_FACTOR = 3.0
+"""How many times the stored error scores by signs may be wrong by: 5.7 standard deviations, which
+one row in 100 million exceeds."""
 
 _REFINEMENTS = (None, 20, 8, 4, 2, 2, 2, None)
 """See `Quantizer.refinement`: by the number of bits; of more than all as of the last."""
@@ -84,12 +89,14 @@ class RabitQuantizer(Quantizer):
         self.bits = bits
         self.refinement = _REFINEMENTS[min(bits, len(_REFINEMENTS) - 1)]
         self.columns = columns_of(width, bits)
-        self.bytes_per_row = width * (1 if bits < MAX_BITS else 2) + 8
         self.rotation = rotation
         self.metric = metric
         self.model = model
         self._width = width
         self._path = path
+        self.bytes_per_row = width * (1 if bits < MAX_BITS else 2) + 8
+        if self._has_bounds:
+            self.bytes_per_row += width // 8 + 12
 
     @classmethod
     def of(cls, files: IndexFiles, model: IvfModel) -> RabitQuantizer:
@@ -137,11 +144,21 @@ class RabitQuantizer(Quantizer):
             codes |= unpack_extra(matrix(columns[EXTRA], self._path), extra, self._width).astype(
                 kind
             )
-        add, scale = (numbers(columns[name], self._path) for name in names)
-        # Loops take aligned numbers; those of mapped files may not be.
-        return codes, *(np.require(one, np.float32, "A") for one in (add, scale))
+        factors = [aligned(numbers(columns[name], self._path)) for name in names]
+        if not self._has_bounds:
+            return codes, *factors
+        bounds = [aligned(numbers(columns[name], self._path)) for name in FACTORS]
+        return codes, *factors, arranged(rows.T, 4), *bounds
+
+    @property
+    def _has_bounds(self) -> bool:
+        """True if signs leave out rows before all bits are compared."""
+        return is_compiled() and 1 < self.bits < MAX_BITS and self.metric != "dot"
 
     def scorer(self, query: Vector) -> Scorer:
+        return _BoundedScorer(self, query) if self._has_bounds else _Scorer(self, query)
+
+    def thorough_scorer(self, query: Vector) -> Scorer:
         return _Scorer(self, query)
 
     def rows_of(self, arrays: Sequence[pa.Array]) -> npt.NDArray[Any]:
@@ -171,14 +188,17 @@ class SignQuantizer(RabitQuantizer):
         self.bytes_per_row = width // 8 + 8
 
     def load(self, arrays: Sequence[pa.Array]) -> Codes:
-        """The sign bytes, one row for each byte of a code, and two factors."""
+        """The sign bytes, as scans take them, and two factors."""
         columns = dict(zip(self.columns, arrays, strict=True))
         signs = unpack_signs(matrix(columns[SIGNS], self._path))
         add, scale = (numbers(columns[name], self._path) for name in FACTORS[:2])
-        return arranged(signs.T), *(np.require(one, np.float32, "A") for one in (add, scale))
+        return arranged(signs.T, 4), aligned(add), aligned(scale)
 
     def scorer(self, query: Vector) -> Scorer:
         return _SignScorer(self, query)
+
+    def thorough_scorer(self, query: Vector) -> Scorer:
+        return self.scorer(query)
 
 
 class ResidualRabitQuantizer(RabitQuantizer):
@@ -186,6 +206,9 @@ class ResidualRabitQuantizer(RabitQuantizer):
 
     def scorer(self, query: Vector) -> Scorer:
         return _ResidualScorer(self, query)
+
+    def thorough_scorer(self, query: Vector) -> Scorer:
+        return self.scorer(query)
 
 
 def columns_of(width: int, bits: int) -> dict[str, pa.DataType]:
@@ -254,8 +277,12 @@ class _Scorer(Scorer):
         count: int,
     ) -> BestRows:
         """The best rows by their rounded scores; see `_of_partition` for the factors and bases."""
-        terms = RabitTerms(self._rotated, self._half, factors, bases)
-        return best_by_rabit(codes, rows, masks, terms, count)
+        return best_by_rabit(codes, rows, masks, self._terms(factors, bases), count)
+
+    def _terms(
+        self, factors: npt.NDArray[np.float32], bases: npt.NDArray[np.float32]
+    ) -> RabitTerms:
+        return RabitTerms(self._rotated, self._half, factors, bases)
 
     def _codes_at(
         self,
@@ -269,7 +296,7 @@ class _Scorer(Scorer):
     def scores(self, partitions: Sequence[Partition]) -> Distances:
         parts = []
         for partition in partitions:
-            codes, add, scale = partition.codes
+            codes, add, scale, *_ = partition.codes
             found = self._products(codes, partition.number)
             found *= scale
             factor, base = self._of_partition(partition.number)
@@ -295,6 +322,20 @@ class _Scorer(Scorer):
         return factor, 1 - product - factor
 
 
+class _BoundedScorer(_Scorer):
+    """Compares all bits only of rows whose signs are near enough."""
+
+    def __init__(self, quantizer: RabitQuantizer, query: Vector) -> None:
+        super().__init__(quantizer, query)
+        self._tables = sign_tables(self._rotated)
+
+    def _terms(
+        self, factors: npt.NDArray[np.float32], bases: npt.NDArray[np.float32]
+    ) -> RabitTerms:
+        reaches = np.float32(ERROR_FACTOR) * np.sqrt(bases)
+        return RabitTerms(self._rotated, self._half, factors, bases, self._tables, reaches)
+
+
 class _SignScorer(_Scorer):
     """Looks up the products of four signs with the query at once."""
 
@@ -306,7 +347,7 @@ class _SignScorer(_Scorer):
         each = [self._of_partition(one.number) for one in partitions]
         factors, bases = np.array(each, np.float32).T
         codes: list[Any] = [one.codes for one in partitions]
-        return sign_scores(codes, self._terms(factors, bases))
+        return sign_scores(codes, self._sign_terms(factors, bases))
 
     def _best(
         self,
@@ -317,9 +358,11 @@ class _SignScorer(_Scorer):
         bases: npt.NDArray[np.float32],
         count: int,
     ) -> BestRows:
-        return best_by_signs(codes, rows, masks, self._terms(factors, bases), count)
+        return best_by_signs(codes, rows, masks, self._sign_terms(factors, bases), count)
 
-    def _terms(self, factors: npt.NDArray[np.float32], bases: npt.NDArray[np.float32]) -> SignTerms:
+    def _sign_terms(
+        self, factors: npt.NDArray[np.float32], bases: npt.NDArray[np.float32]
+    ) -> SignTerms:
         return SignTerms(self._tables, -self._half, factors, bases)
 
     def _codes_at(
@@ -328,8 +371,10 @@ class _SignScorer(_Scorer):
         which: npt.NDArray[np.intp],
         at: npt.NDArray[np.intp],
     ) -> npt.NDArray[Any]:
-        signs = rows_at([one.T for one in codes], which, at)
-        signs = (signs & 255).astype(np.uint8)  # numpy's loops keep more above them
+        signs = np.empty((len(which), len(self._rotated) // 8), np.uint8)
+        for number in np.unique(which).tolist():
+            mine = which == number
+            signs[mine] = codes_at(codes[number], at[mine])
         bits = np.unpackbits(signs, axis=1, count=len(self._rotated), bitorder="little")
         return bits.astype(np.int8) - np.int8(1)
 
