@@ -115,10 +115,10 @@ def run_interleaved(decodings: Sequence[Decoding[T]]) -> Decoding[list[T]]:
         position = 0
         still: list[tuple[int, Decoding[T], Sequence[ByteRange]]] = []
         for number, decoding, ranges in waiting:
-            mine = buffers[position : position + len(ranges)]
+            own = buffers[position : position + len(ranges)]
             position += len(ranges)
             try:
-                still.append((number, decoding, decoding.send(mine)))
+                still.append((number, decoding, decoding.send(own)))
             except StopIteration as done:
                 results[number] = done.value
         waiting = still

@@ -104,10 +104,10 @@ def _form_2_0(encoding: ArrayEncoding) -> PageForm | None:
         if not adjustment:  # all strings are null
             return None
     else:
-        found = _buffers(encoding, 1)
-        if found is None or [*found] != [*range(len(found))]:
+        buffers = _buffers(encoding, 1)
+        if buffers is None or [*buffers] != [*range(len(buffers))]:
             return None
-        bits = tuple(found.values())
+        bits = tuple(buffers.values())
     return PageForm(merged_encoding(encoding, 0, 0), bits, adjustment)
 
 

@@ -88,5 +88,5 @@ class PageArrays(Sequence[Page]):
 
     def buffers(self, pages: Int64Array, number: int) -> tuple[Int64Array, Int64Array]:
         """The starts and stops of buffer ``number`` of each of ``pages``, which all have it."""
-        places = self.edges[pages] + number
-        return self.starts[places], self.stops[places]
+        indices = self.edges[pages] + number
+        return self.starts[indices], self.stops[indices]

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 def with_page(error: CorruptFileError, page: Page, path: str) -> CorruptFileError:
     """``error`` with the position of the page and the path of the field added."""
-    found = error.at(offset=page.buffers[0].start if page.buffers else None)
+    located = error.at(offset=page.buffers[0].start if page.buffers else None)
     inner = f" ({error.field})" if error.field else ""
-    return CorruptFileError(error.reason + inner, error.path, found.offset, path)
+    return CorruptFileError(error.reason + inner, error.path, located.offset, path)
 
 
 def check_within(column: Column, rows: Rows, path: str) -> None:
@@ -100,5 +100,5 @@ def places_in_parts(values: Int64Array, firsts: Int64Array, counts: Int64Array) 
     Part ``i`` has the ``counts[i]`` numbers from ``firsts[i]`` on; each value is in a part.
     """
     edges = np.append(values.searchsorted(firsts), len(values))
-    places: Int64Array = values + np.repeat(np.cumsum(counts) - counts - firsts, np.diff(edges))
-    return places
+    positions: Int64Array = values + np.repeat(np.cumsum(counts) - counts - firsts, np.diff(edges))
+    return positions

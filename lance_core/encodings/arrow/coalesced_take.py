@@ -73,10 +73,10 @@ def fixed_take(
     result = empty(len(positions), unit)
     for number, buffer in enumerate(buffers):
         part = slice(cuts.edges[number], cuts.edges[number + 1])
-        places = positions[part] - cuts.firsts[number]
+        local = positions[part] - cuts.firsts[number]
         # All places are within the buffer, so clipping has no effect. mode="raise" would make numpy
         # buffer the result and copy it once more.
-        np.frombuffer(buffer, unit).take(places, out=result[part], mode="clip")
+        np.frombuffer(buffer, unit).take(local, out=result[part], mode="clip")
     return result
 
 

@@ -105,14 +105,14 @@ def _keep(max_kept: int, freed: weakref.ref[memoryview]) -> None:
         return
     _kept.setdefault(pages, deque()).append(mapped)
     sizes = list(_kept)
-    kept = sum(size * len(_kept[size]) for size in sizes)
+    retained = sum(size * len(_kept[size]) for size in sizes)
     for size in sorted(sizes, key=pages.__eq__):
-        while kept > most:
+        while retained > most:
             try:
                 _kept[size].popleft()
             except IndexError:
                 break
-            kept -= size
+            retained -= size
 
 
 @cache

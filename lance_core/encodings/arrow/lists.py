@@ -69,9 +69,9 @@ def list_arrays(
     return arrays
 
 
-def _joined(one: Lists, items: list[pa.Array], edges: list[int], number: int) -> pa.Array:
+def _joined(single: Lists, items: list[pa.Array], edges: list[int], number: int) -> pa.Array:
     """An array of a single list, whose items start in ``items[number]``."""
-    position, end, pieces = one.begin, int(one.ends[0]), []
+    position, end, pieces = single.begin, int(single.ends[0]), []
     while position < end:
         stop = min(end, edges[number + 1])
         pieces.append(items[number].slice(position - edges[number], stop - position))

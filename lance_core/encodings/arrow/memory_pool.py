@@ -99,11 +99,11 @@ def low_retention_pool(*, max_kept: int = 0) -> Iterator[None]:
     of the largest buffers are kept when they are freed, as far as the system does not need them.
     """
     before = _pool.set(_low_retention())
-    kept = _max_kept.set(max_kept)
+    limit = _max_kept.set(max_kept)
     try:
         yield
     finally:
-        _max_kept.reset(kept)
+        _max_kept.reset(limit)
         _pool.reset(before)
 
 

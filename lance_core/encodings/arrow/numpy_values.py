@@ -33,16 +33,16 @@ def from_numpy(values: npt.NDArray[Any]) -> pa.Array:
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), buffers)
 
 
-def to_scalar(value: Any, kind: pa.DataType | None = None) -> pa.Scalar:
+def to_scalar(value: Any, type_: pa.DataType | None = None) -> pa.Scalar:
     """Equal to `pa.scalar`, but without pandas for booleans, numbers and common string types."""
-    if type(value) is str and kind in (None, pa.string()):
+    if type(value) is str and type_ in (None, pa.string()):
         data = value.encode()
         offsets = pa.py_buffer(np.array([0, len(data)], np.int32))
         return pa.Array.from_buffers(pa.string(), 1, [None, offsets, pa.py_buffer(data)])[0]
     stored = _STORED.get(type(value))
-    if stored is not None and kind in (None, pa.from_numpy_dtype(stored)):
+    if stored is not None and type_ in (None, pa.from_numpy_dtype(stored)):
         try:
             return from_numpy(np.array([value], stored))[0]
         except OverflowError:
             pass  # let pa.scalar raise its own error
-    return pa.scalar(value, kind)
+    return pa.scalar(value, type_)

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 class OrderedRows:
     """Rows in the requested order, with repetitions: row i is ``distinct.numbers[places[i]]``.
 
-    ``distinct`` ascends, and ``places`` contains each of its rows at least once.
+    ``distinct`` ascends, and ``indices`` contains each of its rows at least once.
     """
 
     distinct: RowIndices
-    places: Int64Array
+    indices: Int64Array
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.indices)
 
     @property
     def first(self) -> int:
@@ -43,21 +43,21 @@ class OrderedRows:
     @property
     def numbers(self) -> Int64Array:
         """Row numbers in the requested order."""
-        return self.distinct.values.take(self.places)
+        return self.distinct.values.take(self.indices)
 
     def moved(self, by: int) -> OrderedRows:
         """The same rows with ``by`` added to each row number."""
-        return OrderedRows(self.distinct.moved(by), self.places) if by else self
+        return OrderedRows(self.distinct.moved(by), self.indices) if by else self
 
     def taken_from(self, array: pa.Array) -> pa.Array:
         """The requested rows from an array of the distinct rows; raises as `reorder` does."""
         self.check(len(array))
-        return take_rows(array, from_numpy(self.places))
+        return take_rows(array, from_numpy(self.indices))
 
-    def check(self, found: int) -> None:
-        """Raise `CorruptFileError` unless ``found`` equals the number of distinct rows."""
-        if found != len(self.distinct):
-            raise CorruptFileError(f"{found} rows were decoded instead of {len(self.distinct)}")
+    def check(self, num_rows: int) -> None:
+        """Raise `CorruptFileError` unless ``num_rows`` equals the number of distinct rows."""
+        if num_rows != len(self.distinct):
+            raise CorruptFileError(f"{num_rows} rows were decoded instead of {len(self.distinct)}")
 
 
 AnyRows = Rows | OrderedRows
@@ -72,12 +72,12 @@ def halves(rows: AnyRows) -> tuple[AnyRows, AnyRows]:
         return RowRange(rows.start, edge), RowRange(edge, rows.stop)
     if isinstance(rows, RowIndices):
         return packed_rows(rows.values[:middle]), packed_rows(rows.values[middle:])
-    return _ordered(rows, rows.places[:middle]), _ordered(rows, rows.places[middle:])
+    return _ordered(rows, rows.indices[:middle]), _ordered(rows, rows.indices[middle:])
 
 
-def _ordered(rows: OrderedRows, places: Int64Array) -> OrderedRows:
-    """The rows of ``rows`` at ``places`` of its distinct rows."""
-    used, numbers = np.unique(places, return_inverse=True)
+def _ordered(rows: OrderedRows, indices: Int64Array) -> OrderedRows:
+    """The rows of ``rows`` at ``indices`` of its distinct rows."""
+    used, numbers = np.unique(indices, return_inverse=True)
     return OrderedRows(RowIndices(rows.distinct.values[used]), numbers)
 
 
@@ -96,5 +96,5 @@ def reordered(arrays: list[pa.Array], rows: OrderedRows) -> list[pa.Array]:
     rows.check(sum(map(len, arrays)))
     # Arrow's take on a table reads chunked arrays without concatenating them.
     table = pa.table([pa.chunked_array(arrays)], names=[""])
-    chunks: list[pa.Array] = take_rows(table, from_numpy(rows.places)).column(0).chunks
+    chunks: list[pa.Array] = take_rows(table, from_numpy(rows.indices)).column(0).chunks
     return chunks

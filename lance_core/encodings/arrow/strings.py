@@ -191,9 +191,9 @@ def above_text(value: bytes) -> bytes | None:
 
     Increments one byte: the last one for which the result is valid UTF-8.
     """
-    for place in range(len(value) - 1, -1, -1):
-        for byte in range(value[place] + 1, 256):
-            changed = value[:place] + bytes([byte]) + value[place + 1 :]
+    for position in range(len(value) - 1, -1, -1):
+        for byte in range(value[position] + 1, 256):
+            changed = value[:position] + bytes([byte]) + value[position + 1 :]
             if _is_utf8(changed):
                 return changed
     return None

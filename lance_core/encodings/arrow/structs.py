@@ -22,7 +22,7 @@ def struct_arrays(
 def _aligned(columns: list[list[pa.Array]]) -> list[list[pa.Array]]:
     """The columns, rechunked so that the arrays of all columns have the same lengths."""
     edges = [list(accumulate((len(a) for a in arrays), initial=0)) for arrays in columns]
-    if all(one == edges[0] for one in edges):
+    if all(own == edges[0] for own in edges):
         return columns
     common = sorted(set().union(*edges))
     return [_cut(arrays, own, common) for arrays, own in zip(columns, edges, strict=True)]

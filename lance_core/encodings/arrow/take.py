@@ -27,7 +27,7 @@ def take_rows(data: Data, rows: pa.Array) -> Data:
     `ResultTooLargeError` if this holds for a single row or for the rows of an array.
     """
     try:
-        return _each(data, lambda some: _take(some, rows))
+        return _each(data, lambda part: _take(part, rows))
     except pa.ArrowInvalid as error:
         if isinstance(data, pa.Array) or len(rows) < 2:
             raise ResultTooLargeError(f"{len(rows)} rows do not fit one array: {error}") from error
@@ -39,13 +39,13 @@ def _taken_in_parts(data: pa.Table, rows: pa.Array) -> pa.Table:
 
     Arrow joins all chunks before it takes rows, so the rows that are not wanted are left out first.
     """
-    used, places = _cut_to(data, rows)
-    if places.equals(pa.array(np.arange(used.num_rows))):
+    used, indices = _cut_to(data, rows)
+    if indices.equals(pa.array(np.arange(used.num_rows))):
         return used
     with contextlib.suppress(pa.ArrowInvalid):
-        return _each(used, lambda some: _take(some, places))
-    middle = len(places) // 2
-    return pa.concat_tables([take_rows(used, places[:middle]), take_rows(used, places[middle:])])
+        return _each(used, lambda part: _take(part, indices))
+    middle = len(indices) // 2
+    return pa.concat_tables([take_rows(used, indices[:middle]), take_rows(used, indices[middle:])])
 
 
 def _take(data: Data, rows: pa.Array) -> Data:
@@ -56,7 +56,7 @@ def _take(data: Data, rows: pa.Array) -> Data:
 
 def filter_rows(data: Data, mask: pa.Array) -> Data:
     """The rows for which ``mask`` is true; ``mask`` has no nulls."""
-    return _each(data, lambda some: some.filter(mask))
+    return _each(data, lambda part: part.filter(mask))
 
 
 def _cut_to(data: pa.Table, rows: pa.Array) -> tuple[pa.Table, pa.Array]:
@@ -66,13 +66,13 @@ def _cut_to(data: pa.Table, rows: pa.Array) -> tuple[pa.Table, pa.Array]:
     """
     is_valid = np.asarray(rows.is_valid())
     numbers = np.asarray(rows.fill_null(0))
-    is_wanted = np.zeros(data.num_rows, np.bool_)
-    is_wanted[numbers[is_valid]] = True
-    places = (np.cumsum(is_wanted) - 1).take(numbers)
-    wanted = filter_rows(data, pa.array(is_wanted))
-    columns = [with_used_items(column) for column in wanted.columns]
+    is_used = np.zeros(data.num_rows, np.bool_)
+    is_used[numbers[is_valid]] = True
+    indices = (np.cumsum(is_used) - 1).take(numbers)
+    used = filter_rows(data, pa.array(is_used))
+    columns = [with_used_items(column) for column in used.columns]
     cut = pa.Table.from_arrays(columns, schema=data.schema)
-    return cut, pa.array(places, mask=~is_valid)
+    return cut, pa.array(indices, mask=~is_valid)
 
 
 def _each(data: Data, choose: Callable[[Any], Any]) -> Data:

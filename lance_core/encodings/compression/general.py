@@ -118,14 +118,14 @@ def decompress_spans(
         lengths = np.array([piece.size for piece in pieces], np.int64)
         return pa.py_buffer(b"".join(pieces)), lengths
     spend(int(claimed.sum()))
-    joined, place = empty(int(claimed.sum()), np.uint8), 0
+    joined, position = empty(int(claimed.sum()), np.uint8), 0
     for number, span in enumerate(zip(starts, sizes, strict=True)):
         # Copy each piece at once: it is still in the CPU cache, and its memory is then reused.
         piece = _piece(scheme, data, span, budget)
         if piece.size != claimed[number]:
             raise CorruptFileError("a decompressed value does not have the size that it claims")
-        joined[place : place + piece.size] = np.frombuffer(piece, np.uint8)
-        place += piece.size
+        joined[position : position + piece.size] = np.frombuffer(piece, np.uint8)
+        position += piece.size
     return pa.py_buffer(joined), claimed
 
 

@@ -57,11 +57,11 @@ def raw_blocks(
     if blocks is None:
         return None
     values, begins, ends = blocks
-    found = np.bincount(values, ends - begins, len(starts)).astype(np.int64)
-    if not np.array_equal(found, sizes.astype(np.int64)):
+    total_sizes = np.bincount(values, ends - begins, len(starts)).astype(np.int64)
+    if not np.array_equal(total_sizes, sizes.astype(np.int64)):
         return None
     order = np.argsort(begins, kind="stable")
-    return RawBlocks(begins[order], ends[order], found)
+    return RawBlocks(begins[order], ends[order], total_sizes)
 
 
 def _blocks(
@@ -72,7 +72,7 @@ def _blocks(
     Each iteration reads the next block of all values that have one.
     """
     values = np.arange(len(at))
-    found = []
+    blocks = []
     while len(values):
         if (at + 3 > stops).any():
             return None
@@ -82,8 +82,8 @@ def _blocks(
         is_last = (header & 1) != 0
         if (header & 6).any() or (ends > stops).any() or (is_last & (ends != stops)).any():
             return None
-        found.append((values, begins, ends))
+        blocks.append((values, begins, ends))
         going_on = ~is_last
         values, at, stops = values[going_on], ends[going_on], stops[going_on]
-    joined = [np.concatenate(parts) for parts in zip(*found, strict=True)]
+    joined = [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
     return joined[0], joined[1], joined[2]

@@ -49,8 +49,8 @@ def _sum(sizes: npt.NDArray[Any], total: int) -> str | None:
     return None
 
 
-def _within(places: npt.NDArray[Any], stop: int) -> str | None:
-    if len(places) and not 0 <= int(places.min()) <= int(places.max()) < stop:
+def _within(positions: npt.NDArray[Any], stop: int) -> str | None:
+    if len(positions) and not 0 <= int(positions.min()) <= int(positions.max()) < stop:
         return f"positions that are not from 0 to {stop - 1}"
     return None
 

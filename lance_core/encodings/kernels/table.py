@@ -439,11 +439,11 @@ class KernelSpec:
     def of(cls, name: str, *modules: ModuleType, rank: int = 1) -> KernelSpec:
         """A spec with each function in ``modules`` whose name is that of a kernel."""
         loops = {
-            loop: found
+            loop: function
             for module in modules
             for loop in ALL_LOOPS
-            if (found := getattr(module, loop, None)) is not None
-            and found.__module__ == module.__name__
+            if (function := getattr(module, loop, None)) is not None
+            and function.__module__ == module.__name__
         }
         return cls(name, MappingProxyType(loops), rank)
 

@@ -103,31 +103,35 @@ def parse_foreign(raw: bytes) -> ForeignValues:
 class ForeignBlocks:
     """The ``count`` values of a page as ``type``, ``step`` of them in each block.
 
-    Block b is at bytes ``edges[b]`` to ``edges[b + 1]`` of ``place``.
+    Block b is at bytes ``edges[b]`` to ``edges[b + 1]`` of ``byte_range``.
     """
 
     spec: ValueEncodingSpec
     type: pa.DataType
-    place: ByteRange
+    byte_range: ByteRange
     count: int
     step: int
     edges: Int64Array
 
     @classmethod
     def of(
-        cls, message: ForeignValues, spec: ValueEncodingSpec, type_: pa.DataType, place: ByteRange
+        cls,
+        message: ForeignValues,
+        spec: ValueEncodingSpec,
+        type_: pa.DataType,
+        byte_range: ByteRange,
     ) -> ForeignBlocks:
-        """The blocks that ``message`` describes in ``place``. Raises `CorruptFileError`."""
+        """The blocks that ``message`` describes in ``byte_range``. Raises `CorruptFileError`."""
         if not accepts(spec, type_):
             raise CorruptFileError(f"{error_name(spec)} does not accept values of type {type_}")
         edges = [0, *accumulate(message.block_bytes)]
-        if edges[-1] > place.length:
+        if edges[-1] > byte_range.length:
             raise CorruptFileError(
-                f"the blocks take {edges[-1]} bytes, but their buffer has {place.length}",
-                offset=place.start,
+                f"the blocks take {edges[-1]} bytes, but their buffer has {byte_range.length}",
+                offset=byte_range.start,
             )
         step = message.values_per_block
-        return cls(spec, type_, place, message.num_values, step, np.array(edges, np.int64))
+        return cls(spec, type_, byte_range, message.num_values, step, np.array(edges, np.int64))
 
     def decode(self, where: ValuePositions, gap: int) -> Decoding[pa.Array]:
         """The values at ``where``, which must ascend; the result has no nulls.
@@ -144,7 +148,7 @@ class ForeignBlocks:
             yield from ()
             return empty_array(self.type)
         starts, stops = self.edges[numbers], self.edges[numbers + 1]
-        ranges, cuts = span_ranges(self.place.start, starts, stops, gap)
+        ranges, cuts = span_ranges(self.byte_range.start, starts, stops, gap)
         buffers = yield ranges
         parts = []
         for range_, (a, b) in enumerate(pairwise(cuts.edges)):
@@ -160,19 +164,21 @@ class ForeignBlocks:
         at: ValuePositions
         if isinstance(where, slice):
             at = slice(max(0, where.start - first), min(count, where.stop - first))
-            wanted = at.stop - at.start
+            num_selected = at.stop - at.start
         else:
             a, b = np.searchsorted(where, [first, first + count])
-            at, wanted = where[a:b] - first, int(b - a)
+            at, num_selected = where[a:b] - first, int(b - a)
         take = self.spec.take
-        if take is not None and wanted * _TAKE_COST < count:
+        if take is not None and num_selected * _TAKE_COST < count:
             positions = np.arange(at.start, at.stop) if isinstance(at, slice) else at
-            return self._checked("take", wanted, lambda: take(data, self.type, count, positions))
+            return self._checked(
+                "take", num_selected, lambda: take(data, self.type, count, positions)
+            )
         block = self._checked(
             "the decoder", count, lambda: self.spec.decoder(data, self.type, count)
         )
         if isinstance(at, slice):
-            return block.slice(at.start, wanted)
+            return block.slice(at.start, num_selected)
         return take_rows(block, from_numpy(at))
 
     def _checked(self, method: str, count: int, decode: Callable[[], pa.Array]) -> pa.Array:

@@ -97,24 +97,24 @@ def value_encoding(field: Field, path: str, registry: EncodingRegistry) -> Value
     ``path`` names the field in errors: `PluginNotFoundError`, `PluginConflictError`, and
     `UnsupportedFeatureError` if the encoding does not accept the type of the field.
     """
-    wanted = field.metadata.get(ENCODING_KEY)
-    if wanted is None:
+    requested = field.metadata.get(ENCODING_KEY)
+    if requested is None:
         return None
-    spec = find_value_encoding(wanted, registry, f"field {path!r}")
+    spec = find_value_encoding(requested, registry, f"field {path!r}")
     if not accepts(spec, field.storage_type, path):
         raise UnsupportedFeatureError(
-            f"field {path!r}: encoding {wanted!r} is not for values of type {field.storage_type}"
+            f"field {path!r}: encoding {requested!r} is not for values of type {field.storage_type}"
         )
     return spec
 
 
-def accepts(spec: ValueEncodingSpec, kind: pa.DataType, path: str = "") -> bool:
-    """Whether ``spec`` encodes values of type ``kind``; ``path`` is that of the field.
+def accepts(spec: ValueEncodingSpec, type_: pa.DataType, path: str = "") -> bool:
+    """Whether ``spec`` encodes values of type ``type_``; ``path`` is that of the field.
 
     Raises `PluginError` if the plugin raises an error of Python or returns another value.
     """
     calls = CheckedCalls(error_name(spec), partial(PluginError, field=path))
-    return bool(calls("accepts", bool, lambda: spec.accepts(kind)))
+    return bool(calls("accepts", bool, lambda: spec.accepts(type_)))
 
 
 def error_name(spec: ValueEncodingSpec) -> str:
@@ -123,7 +123,7 @@ def error_name(spec: ValueEncodingSpec) -> str:
 
 
 def find_value_encoding(
-    wanted: str, registry: EncodingRegistry, what: str, distribution: str = ""
+    key: str, registry: EncodingRegistry, what: str, distribution: str = ""
 ) -> ValueEncodingSpec:
     """The encoding with this name or type URL.
 
@@ -137,13 +137,13 @@ def find_value_encoding(
         for provider, spec in offered
         if isinstance(spec, ValueEncodingSpec)
     ]
-    found = [(who, spec) for who, spec in specs if wanted in (spec.key, spec.name)]
-    if len(found) == 1:
-        return found[0][1]
-    if found:
-        names = " and ".join(sorted(repr(provider) for provider, _ in found))
-        raise PluginConflictError(f"{what}: encoding {wanted!r} is provided by {names}")
-    text = [f"{what} needs encoding {wanted!r}, which no plugin provides"]
+    matches = [(who, spec) for who, spec in specs if key in (spec.key, spec.name)]
+    if len(matches) == 1:
+        return matches[0][1]
+    if matches:
+        names = " and ".join(sorted(repr(provider) for provider, _ in matches))
+        raise PluginConflictError(f"{what}: encoding {key!r} is provided by {names}")
+    text = [f"{what} needs encoding {key!r}, which no plugin provides"]
     if distribution:
         text.append(f"pip install {distribution}")
     known = sorted(f"{spec.name} ({spec.key})" for _, spec in specs)
@@ -166,23 +166,23 @@ def check_value_encodings(field: Field, registry: EncodingRegistry) -> None:
 
     Raises `InvalidInputError` if a field that is not a leaf requests an encoding.
     """
-    for path, one, is_leaf in _with_paths(field, field.name):
+    for path, part, is_leaf in _with_paths(field, field.name):
         if is_leaf:
-            value_encoding(one, path, registry)
-        elif ENCODING_KEY in one.metadata:
+            value_encoding(part, path, registry)
+        elif ENCODING_KEY in part.metadata:
             raise InvalidInputError(
                 f"field {path!r}: {ENCODING_KEY!r} belongs to a field that holds values itself, "
-                f"not to one of type {one.storage_type}"
+                f"not to one of type {part.storage_type}"
             )
 
 
 def refuse_value_encodings(fields: Iterable[Field], version: FileVersion) -> None:
     """Raise `UnsupportedFeatureError` if a field requests an encoding; ``version`` allows none."""
     for field in fields:
-        for path, one, _ in _with_paths(field, field.name):
-            if ENCODING_KEY in one.metadata:
+        for path, part, _ in _with_paths(field, field.name):
+            if ENCODING_KEY in part.metadata:
                 raise UnsupportedFeatureError(
-                    f"field {path!r} asks for encoding {one.metadata[ENCODING_KEY]!r}, but file "
+                    f"field {path!r} asks for encoding {part.metadata[ENCODING_KEY]!r}, but file "
                     f"version {version} has no encodings of plugins"
                 )
 

@@ -86,13 +86,13 @@ class PlanScope:
             raise CorruptFileError(
                 f"buffer {reference.buffer_index} is used where there are {len(buffers)}"
             )
-        found = buffers[reference.buffer_index]
-        if not 0 <= found.start <= found.stop <= self.file_size:
+        byte_range = buffers[reference.buffer_index]
+        if not 0 <= byte_range.start <= byte_range.stop <= self.file_size:
             raise CorruptFileError(
-                f"a buffer ends at byte {found.stop} of a file of {self.file_size} bytes",
-                offset=found.start,
+                f"a buffer ends at byte {byte_range.stop} of a file of {self.file_size} bytes",
+                offset=byte_range.start,
             )
-        return found
+        return byte_range
 
 
 ArrayDecoder = Callable[[Any, PlanScope], ArrayPlan]

@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BinaryPlan(ArrayPlan):
-    """Decodes values whose bytes are in ``place``, compressed by ``scheme`` unless it is empty."""
+    """Decodes values with the bytes in ``byte_range``; ``scheme`` compresses them unless empty."""
 
     type: pa.DataType
     num_values: int
     ends: Ends
-    place: ByteRange
+    byte_range: ByteRange
     scheme: str
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
@@ -63,19 +63,19 @@ class BinaryPlan(ArrayPlan):
         first = start + 8 * max(0, row - 1)
         (ends,) = yield [ByteRange(first, start + 8 * (row + 1))]
         stored = int.from_bytes(ends.slice(ends.size - 8), "little")
-        stop, is_null = self.ends.real_end(stored, self.place.length)
+        stop, is_null = self.ends.real_end(stored, self.byte_range.length)
         begin = 0
         if row:
             stored = int.from_bytes(ends.slice(0, 8), "little")
-            begin, _ = self.ends.real_end(stored, self.place.length)
+            begin, _ = self.ends.real_end(stored, self.byte_range.length)
         if begin > stop:
             raise not_ascending()
-        (data,) = yield [ByteRange(self.place.start + begin, self.place.start + stop)]
+        (data,) = yield [ByteRange(self.byte_range.start + begin, self.byte_range.start + stop)]
         return [single_value(self.type, data, is_null, context.validate_utf8)]
 
     def _read_all(self, start: int) -> Decoding[tuple[Spans, pa.Buffer]]:
         """All values; requests the ends and the bytes in one round."""
-        ends, data = yield [ByteRange(start, start + 8 * self.num_values), self.place]
+        ends, data = yield [ByteRange(start, start + 8 * self.num_values), self.byte_range]
         if self.scheme:
             data = general.decompress(self.scheme, data)
         real, valid = self.ends.real(np.frombuffer(ends, np.uint64), data.size)
@@ -85,14 +85,16 @@ class BinaryPlan(ArrayPlan):
     def _read(self, rows: RowRange, context: DecodeContext) -> Decoding[tuple[Spans, pa.Buffer]]:
         stored = yield from self.ends.read(rows, context)
         plain = (yield from self._decompressed()) if self.scheme else None
-        real, valid = self.ends.real(stored, self.place.length if plain is None else plain.size)
+        real, valid = self.ends.real(
+            stored, self.byte_range.length if plain is None else plain.size
+        )
         before = 1 if rows.start else 0
         begin, last = int(real[0]) if before else 0, int(real[-1])
         if not begin <= last == int(real.max()):
             raise not_ascending()
         spend(last - begin)
         if plain is None:
-            (data,) = yield [ByteRange(self.place.start + begin, self.place.start + last)]
+            (data,) = yield [ByteRange(self.byte_range.start + begin, self.byte_range.start + last)]
         else:
             data = plain.slice(begin, last - begin)
         return Spans(begin, real[before:], None if valid is None else valid[before:]), data
@@ -100,11 +102,11 @@ class BinaryPlan(ArrayPlan):
     def _take(self, positions: Int64Array, context: DecodeContext) -> Decoding[list[pa.Array]]:
         stored = yield from self.ends.pick(positions, context)
         plain = (yield from self._decompressed()) if self.scheme else None
-        size = self.place.length if plain is None else plain.size
+        size = self.byte_range.length if plain is None else plain.size
         starts, stops, valid = self.ends.real_spans(stored, positions[0] == 0, size)
         spend(int((stops - starts).sum()))
         if plain is None:
-            ranges, cuts = span_ranges(self.place.start, starts, stops, context.coalesce_gap)
+            ranges, cuts = span_ranges(self.byte_range.start, starts, stops, context.coalesce_gap)
             buffers = yield ranges
         else:
             buffers, cuts = [plain], Cuts([0, len(starts)], [0])
@@ -113,7 +115,7 @@ class BinaryPlan(ArrayPlan):
         return taken_arrays(self.type, taken, valid, context.validate_utf8)
 
     def _decompressed(self) -> Decoding[pa.Buffer]:
-        (data,) = yield [self.place]
+        (data,) = yield [self.byte_range]
         return general.decompress(self.scheme, data)
 
 

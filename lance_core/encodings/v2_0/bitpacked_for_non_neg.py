@@ -66,12 +66,12 @@ def decode_bitpacked_for_non_neg(encoding: BitpackedForNonNeg, scope: PlanScope)
         raise CorruptFileError(f"values of type {scope.type} cannot be packed from {bits} bits")
     if not 1 <= packed_bits <= bits:
         raise CorruptFileError(f"values of {bits} bits cannot be packed to {packed_bits} bits")
-    place = scope.buffer(encoding.buffer)
+    byte_range = scope.buffer(encoding.buffer)
     needed = -(-scope.num_values // CHUNK) * packed_bytes(packed_bits)
-    if needed > place.length:
+    if needed > byte_range.length:
         raise CorruptFileError(
             f"{scope.num_values} packed values need {needed} bytes, but the buffer has "
-            f"{place.length}",
-            offset=place.start,
+            f"{byte_range.length}",
+            offset=byte_range.start,
         )
-    return BitpackedPlan(scope.type, place.start, packed_bits)
+    return BitpackedPlan(scope.type, byte_range.start, packed_bits)

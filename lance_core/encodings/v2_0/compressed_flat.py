@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 class CompressedPlan(ArrayPlan):
     """Decompresses a buffer to ``size`` bytes and lets ``plain`` decode from them."""
 
-    place: ByteRange
+    byte_range: ByteRange
     scheme: str
     size: int
     plain: ArrayPlan
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
         """See `ArrayPlan`."""
-        (data,) = yield [self.place]
+        (data,) = yield [self.byte_range]
         plain = general.decompress(self.scheme, data)
         if plain.size < self.size:
             raise CorruptFileError(
                 f"a compressed buffer holds {plain.size} bytes where {self.size} are needed",
-                offset=self.place.start,
+                offset=self.byte_range.start,
             )
         return decode_in_memory(self.plain.decode(rows, context), plain)

@@ -55,11 +55,11 @@ def decode_field(
     if not len(rows):
         return []
     column = _column(field, column_of, columns, field.name)
-    kept: _Kept | None = column.decoder_cache
-    if kept is None or kept.field is not field or kept.registry is not context.registry:
+    cache: _Kept | None = column.decoder_cache
+    if cache is None or cache.field is not field or cache.registry is not context.registry:
         plan = _plan(field, column_of, columns, field.name)
-        kept = column.decoder_cache = _Kept(field, context.registry, plan)
-    return (yield from kept.plan.decode(rows, context))
+        cache = column.decoder_cache = _Kept(field, context.registry, plan)
+    return (yield from cache.plan.decode(rows, context))
 
 
 def _column(

@@ -131,17 +131,18 @@ def decode_flat(encoding: Flat, scope: PlanScope) -> ArrayPlan:
         return decode_foreign(encoding, scope)
     if bits != bit_width(scope.type):
         raise CorruptFileError(f"values of type {scope.type} cannot have {bits} bits", field="Flat")
-    place = scope.buffer(encoding.buffer)
+    byte_range = scope.buffer(encoding.buffer)
     scheme = encoding.compression.scheme if encoding.HasField("compression") else "none"
     if scheme != "none":
         size = (scope.num_values * bits + 7) // 8
-        return CompressedPlan(place, scheme, size, _plan(scope.type, bits, 0))
-    if scope.num_values * bits > place.length * 8:
+        return CompressedPlan(byte_range, scheme, size, _plan(scope.type, bits, 0))
+    if scope.num_values * bits > byte_range.length * 8:
         raise CorruptFileError(
-            f"{scope.num_values} values of {bits} bits do not fit a buffer of {place.length} bytes",
-            offset=place.start,
+            f"{scope.num_values} values of {bits} bits do not fit a buffer of "
+            f"{byte_range.length} bytes",
+            offset=byte_range.start,
         )
-    return _plan(scope.type, bits, place.start)
+    return _plan(scope.type, bits, byte_range.start)
 
 
 def _plan(type_: pa.DataType, bits: int, start: int) -> ArrayPlan:

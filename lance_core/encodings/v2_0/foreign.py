@@ -63,9 +63,9 @@ def _message(scheme: str) -> bytes:
         ) from error
 
 
-def encode_foreign(array: pa.Array, wanted: str, scope: EncodeScope) -> ArrayEncoding:
-    """Encode an array with at least one non-null value in the plugin's encoding ``wanted``."""
-    spec = find_value_encoding(wanted, scope.registry, "a column")
+def encode_foreign(array: pa.Array, key: str, scope: EncodeScope) -> ArrayEncoding:
+    """Encode an array with at least one non-null value in the plugin's encoding ``key``."""
+    spec = find_value_encoding(key, scope.registry, "a column")
     validity = None
     if array.null_count:
         validity = scope.encode("flat", array.is_valid())
@@ -78,8 +78,8 @@ def encode_foreign(array: pa.Array, wanted: str, scope: EncodeScope) -> ArrayEnc
     values = ArrayEncoding(flat=flat)
     if validity is None:
         return ArrayEncoding(nullable=Nullable(no_nulls=Nullable.NoNull(values=values)))
-    some = Nullable.SomeNull(validity=validity, values=values)
-    return ArrayEncoding(nullable=Nullable(some_nulls=some))
+    some_null = Nullable.SomeNull(validity=validity, values=values)
+    return ArrayEncoding(nullable=Nullable(some_nulls=some_null))
 
 
 def _has_width(type_: pa.DataType) -> bool:

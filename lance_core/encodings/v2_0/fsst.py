@@ -74,15 +74,15 @@ def encode_fsst(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
     dtype = np.dtype(offset_dtype(array.type))
     table = fsst.SymbolTable((), active=False)
     if len(array) and offset_buffer is not None and data is not None:
-        place = array.offset * dtype.itemsize
-        edges = np.frombuffer(offset_buffer, dtype, len(array) + 1, place).astype(np.int64)
+        offset = array.offset * dtype.itemsize
+        edges = np.frombuffer(offset_buffer, dtype, len(array) + 1, offset).astype(np.int64)
         if edges[-1] - edges[0] >= _MIN_BYTES:
             sample = fsst_sample(data, edges[:-1], edges[1:])
-            found = fsst.SymbolTable(kernels.fsst_train(sample))
+            trained = fsst.SymbolTable(kernels.fsst_train(sample))
             texts = np.frombuffer(data, np.uint8)
-            codes, ends = kernels.fsst_encode(texts, edges[:-1], edges[1:], *found.packed)
+            codes, ends = kernels.fsst_encode(texts, edges[:-1], edges[1:], *trained.packed)
             if codes.size < edges[-1] - edges[0]:
-                table = found
+                table = trained
                 valid = np.asarray(array.is_valid()) if array.null_count else None
                 (array,) = variable_arrays(
                     pa.large_binary(), Spans(0, ends[1:], valid), codes, False

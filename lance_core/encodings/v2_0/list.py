@@ -57,18 +57,18 @@ class ListPlan(FieldPlan):
             self._pages = self._plan_pages(context)
         parts = split_rows(self.column, rows, self.path)
         lists: list[Lists]
-        wanted: Rows
+        item_rows: Rows
         if isinstance(rows, RowRange):
             lists = yield from run_interleaved([self._read(*part, context) for part in parts])
-            wanted = RowRange(lists[0].begin, int(lists[-1].ends[-1]))
+            item_rows = RowRange(lists[0].begin, int(lists[-1].ends[-1]))
         else:
-            picked, wanted = yield from self._pick(parts, context)
+            picked, item_rows = yield from self._pick(parts, context)
             lists = [picked]
         if has_fixed_width(self.type.value_type):
-            spend(len(wanted) * self.type.value_type.bit_width // 8)
-        items = (yield from self.items.decode(wanted, context)) if len(wanted) else []
+            spend(len(item_rows) * self.type.value_type.bit_width // 8)
+        items = (yield from self.items.decode(item_rows, context)) if len(item_rows) else []
         edges = list(accumulate((len(array) for array in items), initial=lists[0].begin))
-        return [array for one in lists for array in list_arrays(self.type, one, items, edges)]
+        return [array for part in lists for array in list_arrays(self.type, part, items, edges)]
 
     def _plan_pages(self, context: DecodeContext) -> list[ListPage]:
         pages, first = [], 0
@@ -117,13 +117,13 @@ class ListPlan(FieldPlan):
     ) -> Decoding[tuple[Lists, Rows]]:
         """The lists at single rows, renumbered as adjacent lists, and the rows of their items."""
         picked = yield from run_interleaved([self._pick_page(*part, context) for part in parts])
-        starts = np.concatenate([one.starts for one in picked])
-        stops = np.concatenate([one.stops for one in picked])
+        starts = np.concatenate([spans.starts for spans in picked])
+        stops = np.concatenate([spans.stops for spans in picked])
         valid = None
-        if any(one.valid is not None for one in picked):
+        if any(spans.valid is not None for spans in picked):
             flags = [
-                np.ones(len(one.starts), np.bool_) if one.valid is None else one.valid
-                for one in picked
+                np.ones(len(spans.starts), np.bool_) if spans.valid is None else spans.valid
+                for spans in picked
             ]
             valid = np.concatenate(flags)
         lengths = stops - starts

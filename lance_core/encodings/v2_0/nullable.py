@@ -110,8 +110,8 @@ def encode_nullable(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
         return ArrayEncoding(nullable=Nullable(no_nulls=Nullable.NoNull(values=values)))
     bitmap = bits_from(array.buffers()[0], array.offset, len(array))
     validity = ArrayEncoding(flat=Flat(bits_per_value=1, buffer=scope.add(bitmap)))
-    some = Nullable.SomeNull(validity=validity, values=_encode_values(array, scope))
-    return ArrayEncoding(nullable=Nullable(some_nulls=some))
+    some_null = Nullable.SomeNull(validity=validity, values=_encode_values(array, scope))
+    return ArrayEncoding(nullable=Nullable(some_nulls=some_null))
 
 
 def _encode_values(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:

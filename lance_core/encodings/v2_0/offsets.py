@@ -80,8 +80,8 @@ class Ends:
 
     def _read(self, first: int, stop: int, context: DecodeContext) -> Decoding[UInt64Array]:
         if self.start is None:
-            wanted = RowRange(first, stop)
-            return _as_uint64((yield from self.stored.decode(wanted, context)))
+            rows = RowRange(first, stop)
+            return _as_uint64((yield from self.stored.decode(rows, context)))
         (data,) = yield [ByteRange(self.start + 8 * first, self.start + 8 * stop)]
         return np.frombuffer(data, np.uint64)
 

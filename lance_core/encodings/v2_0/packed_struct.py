@@ -65,24 +65,24 @@ def decode_packed_struct(encoding: PackedStruct, scope: PlanScope) -> ArrayPlan:
             f"a packed struct of {len(encoding.inner)} members is read as one of "
             f"{type_.num_fields}; read it as a whole"
         )
-    place = scope.buffer(encoding.buffer)
+    byte_range = scope.buffer(encoding.buffer)
     plans = [
         _member(inner, scope.inner(type_.field(i).type, 0))
         for i, inner in enumerate(encoding.inner)
     ]
     widths = [plan.width for plan in plans]
-    if scope.num_values * sum(widths) > place.length:
+    if scope.num_values * sum(widths) > byte_range.length:
         raise CorruptFileError(
-            f"a buffer of {place.length} bytes cannot hold {scope.num_values} packed structs of "
-            f"{sum(widths)} bytes",
-            offset=place.start,
+            f"a buffer of {byte_range.length} bytes cannot hold {scope.num_values} packed structs "
+            f"of {sum(widths)} bytes",
+            offset=byte_range.start,
         )
     if sum(widths) > _WIDEST:
         raise UnsupportedFeatureError(
             f"packed structs of {sum(widths)} bytes each are too wide; the limit is {_WIDEST}"
         )
     builds = tuple(plan.build for plan in plans)
-    return PackedStructPlan(type_, place.start, _layout(widths), builds)
+    return PackedStructPlan(type_, byte_range.start, _layout(widths), builds)
 
 
 def _member(encoding: ArrayEncoding, scope: PlanScope) -> FixedWidthPlan:

@@ -34,10 +34,10 @@ def encode_page(
     array: pa.Array, metadata: Mapping[str, str], context: EncodeContext
 ) -> tuple[ArrayEncoding, list[pa.Buffer]]:
     """Encode the values of a page; returns message and buffers. ``metadata`` is the field's."""
-    wanted = metadata.get(COMPRESSION_KEY, "")
+    requested = metadata.get(COMPRESSION_KEY, "")
     compression = None
-    if wanted in _GENERAL:
-        compression = Compression(wanted, _level(metadata.get(LEVEL_KEY)))
+    if requested in _GENERAL:
+        compression = Compression(requested, _level(metadata.get(LEVEL_KEY)))
     scope = EncodeScope(context.registry, [], compression)
     type_ = array.type
     if ENCODING_KEY in metadata and array.null_count < len(array):
@@ -52,7 +52,7 @@ def encode_page(
         key = "packed_struct"
     elif not is_variable(type_):
         key = "nullable"
-    elif wanted == "fsst" and (pa.types.is_string(type_) or pa.types.is_binary(type_)):
+    elif requested == "fsst" and (pa.types.is_string(type_) or pa.types.is_binary(type_)):
         key = "fsst"
     else:
         key = "binary"

@@ -204,8 +204,8 @@ def check_packed_levels(
 def _each(starts: Int64Array, times: Int64Array, step: int) -> Int64Array:
     """For each i the ``times[i]`` numbers from ``starts[i]`` on, ``step`` apart."""
     within = np.arange(int(times.sum())) - np.repeat(np.cumsum(times) - times, times)
-    places: Int64Array = np.repeat(starts, times) + within * step
-    return places
+    numbers: Int64Array = np.repeat(starts, times) + within * step
+    return numbers
 
 
 def chunk_widths(words: Words) -> Int64Array:

@@ -41,8 +41,8 @@ def join_slices(
     if (stops > sizes[owners]).any():
         raise CorruptFileError("a slice ends after its buffer")
     views = [memoryview(buffer) for buffer in buffers]
-    places = zip(owners.tolist(), starts.tolist(), stops.tolist(), strict=True)
-    parts = [views[owner][start:stop] for owner, start, stop in places]
+    slices = zip(owners.tolist(), starts.tolist(), stops.tolist(), strict=True)
+    parts = [views[owner][start:stop] for owner, start, stop in slices]
     if total <= SMALL_SLICE * len(parts):
         return np.frombuffer(b"".join(parts), np.uint8)
     joined: Bytes = empty(total, np.uint8)

@@ -36,9 +36,9 @@ def chunk_headers(
     table[1 + parts + levels :] = header[:, fixed:].copy().view("<u4" if large else "<u2").T
     end = np.full(len(starts), length, np.int64)
     for number in range(parts):
-        place = (end + 7) // 8 * 8
-        table[1 + number] = starts + place
-        end = place + table[1 + parts + number]
+        offset = (end + 7) // 8 * 8
+        table[1 + number] = starts + offset
+        end = offset + table[1 + parts + number]
     if (end > sizes).any():
         raise CorruptFileError("the parts of a chunk do not fit into it")
     return table.reshape(-1)

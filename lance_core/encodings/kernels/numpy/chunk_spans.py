@@ -53,7 +53,7 @@ def interleave_chunks(
     buffers: Sequence[Bytes], sizes: Int64Array, align: int, fill: int
 ) -> tuple[pa.Buffer, Int64Array]:
     """See `lance_core.encodings.kernels.Kernels.interleave_chunks`."""
-    places, totals = chunk_places(buffers, sizes, align)
+    offsets, totals = chunk_places(buffers, sizes, align)
     out = np.full(int(totals.sum()), fill, np.uint8)
     # Leading chunks with equal piece sizes are rows of a table: copy column by column. Copy the
     # pieces of the remaining chunks separately.
@@ -61,9 +61,9 @@ def interleave_chunks(
     if alike:
         stride = int(totals[0])
         table = out[: alike * stride].reshape(alike, stride)
-        for buffer, (size, *_), (place, *_) in zip(buffers, sizes, places, strict=True):
-            table[:, place : place + size] = buffer[: alike * size].reshape(alike, size)
-    for buffer, lengths, begins in zip(buffers, sizes, places, strict=True):
+        for buffer, (size, *_), (offset, *_) in zip(buffers, sizes, offsets, strict=True):
+            table[:, offset : offset + size] = buffer[: alike * size].reshape(alike, size)
+    for buffer, lengths, begins in zip(buffers, sizes, offsets, strict=True):
         _place(buffer[int(lengths[:alike].sum()) :], lengths[alike:], begins[alike:], out)
     return pa.py_buffer(out), totals
 
@@ -96,20 +96,20 @@ def chunk_places(
     aligned = (sizes + (align - 1)) // align * align
     # Pieces are written chunk by chunk, so flatten the (buffer, chunk) table by chunk.
     flat = aligned.T.reshape(-1)
-    places = (np.cumsum(flat) - flat).reshape(aligned.T.shape).T
-    return np.ascontiguousarray(places), aligned.sum(axis=0)
+    offsets = (np.cumsum(flat) - flat).reshape(aligned.T.shape).T
+    return np.ascontiguousarray(offsets), aligned.sum(axis=0)
 
 
-def _place(buffer: Bytes, sizes: Int64Array, places: Int64Array, out: Bytes) -> None:
-    """Copy the consecutive pieces of ``buffer`` to ``places``; equal sizes share one copy."""
+def _place(buffer: Bytes, sizes: Int64Array, offsets: Int64Array, out: Bytes) -> None:
+    """Copy the consecutive pieces of ``buffer`` to ``offsets``; equal sizes share one copy."""
     begins = np.cumsum(sizes) - sizes
-    found = np.unique(sizes)
-    if len(found) <= _FEW_SIZES:
-        for size in found[found > 0].tolist():
+    distinct = np.unique(sizes)
+    if len(distinct) <= _FEW_SIZES:
+        for size in distinct[distinct > 0].tolist():
             where = np.flatnonzero(sizes == size)
             windows = np.lib.stride_tricks.sliding_window_view(out, size, writeable=True)
-            windows[places[where]] = rows_at(buffer, begins[where], size)
+            windows[offsets[where]] = rows_at(buffer, begins[where], size)
         return
     stops = (begins + sizes).tolist()
-    for begin, stop, place in zip(begins.tolist(), stops, places.tolist(), strict=True):
-        out[place : place + stop - begin] = buffer[begin:stop]
+    for begin, stop, offset in zip(begins.tolist(), stops, offsets.tolist(), strict=True):
+        out[offset : offset + stop - begin] = buffer[begin:stop]

@@ -86,8 +86,8 @@ def _decoded(
         raise CorruptFileError(f"an FSST code has no symbol among {len(lengths)}")
     # Arrow's take gathers and concatenates the symbols in one pass.
     taken = _lookup_table(symbols, lengths, keeps_escapes).take(from_numpy(indices))
-    _, places, data = taken.buffers()
-    edges = np.frombuffer(places, np.int64, len(taken) + 1)
+    _, edge_bytes, data = taken.buffers()
+    edges = np.frombuffer(edge_bytes, np.int64, len(taken) + 1)
     return data.slice(0, int(edges[-1])), edges.take(ends)
 
 
@@ -105,10 +105,10 @@ def fsst_decode_chunks(
         tables._replace(edges=values),
         partial(_decoded, keeps_escapes=tables.keeps_escapes),
     )
-    found: Offsets = ends
+    edges: Offsets = ends
     if chunks.width == 4 and ends[-1] <= MAX_OFFSET:
-        found = ends.astype(np.int32)
-    return text, found, is_ascii(text)
+        edges = ends.astype(np.int32)
+    return text, edges, is_ascii(text)
 
 
 def decode_by_table(
@@ -172,14 +172,14 @@ def check_lengths(lengths: bytes, error: type[LanceError]) -> None:
 
 def escaped_places(codes: npt.NDArray[np.uint8]) -> Int64Array:
     """The positions of escapes. In a run of 255s every second 255 is a literal, not an escape."""
-    places: Int64Array = np.flatnonzero(codes == ESCAPE)
-    if len(places) < 2:
-        return places
-    new_run = np.concatenate([[True], np.diff(places) != 1])
-    numbers = np.arange(len(places))
+    positions: Int64Array = np.flatnonzero(codes == ESCAPE)
+    if len(positions) < 2:
+        return positions
+    new_run = np.concatenate([[True], np.diff(positions) != 1])
+    numbers = np.arange(len(positions))
     # Position of each 255 within its run: its index minus the index at which the run starts.
     within = numbers - np.maximum.accumulate(np.where(new_run, numbers, 0))
-    starts: Int64Array = places[within % 2 == 0]
+    starts: Int64Array = positions[within % 2 == 0]
     return starts
 
 

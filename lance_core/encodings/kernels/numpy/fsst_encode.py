@@ -90,7 +90,7 @@ def _encode(
     octets: npt.NDArray[np.uint8],
     segments: tuple[Int64Array, Int64Array],
     codes: npt.NDArray[np.uint8],
-    places: Int64Array,
+    begins: Int64Array,
 ) -> Int64Array:
     """Write the codes of each segment from its place on; return the end of each."""
     # words[i] holds the 8 bytes from position i on: overlapping windows, viewed as integers.
@@ -98,19 +98,19 @@ def _encode(
         octets.view(), (len(octets) - 7, 8), (1, 1), writeable=False
     ).view(np.uint64)[:, 0]
     at, last = segments[0].copy(), segments[1]
-    written = places.copy()
+    written = begins.copy()
     active = np.arange(len(at))
     while len(active):
         position = at[active]
         left = last[active] - position
         code, length = _longest(matcher, words[position], left)
-        place = written[active]
+        written_to = written[active]
         escaped = code < 0
-        codes[place] = np.where(escaped, ESCAPE, code)
+        codes[written_to] = np.where(escaped, ESCAPE, code)
         # Write the literal byte after each escape.
         where = np.flatnonzero(escaped)
-        codes[place[where] + 1] = octets[position[where]]
-        written[active] = place + 1 + escaped
+        codes[written_to[where] + 1] = octets[position[where]]
+        written[active] = written_to + 1 + escaped
         at[active] = position + length
         # Continue with the segments that have bytes left.
         active = active[left > length]

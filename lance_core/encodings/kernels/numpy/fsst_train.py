@@ -60,9 +60,9 @@ def fsst_sample(data: pa.Buffer, starts: Int64Array, stops: Int64Array) -> list[
     if not len(full):
         return []
     total = int(stops.sum() - starts.sum())
-    wanted = min(_SAMPLE_BYTES, max(_MIN_SAMPLE_BYTES, total // _SAMPLE_SHARE))
+    size = min(_SAMPLE_BYTES, max(_MIN_SAMPLE_BYTES, total // _SAMPLE_SHARE))
     average = min(_PIECE, max(1, total // len(full)))
-    count = -(-wanted // average)
+    count = -(-size // average)
     numbers = np.arange(count)
     row_at, piece_at = (numbers * step % 1.0 for step in _STEPS)
     if count < len(full):
@@ -88,15 +88,15 @@ def _count(text: bytes, symbols: set[bytes], gains: Counter[bytes]) -> int:
         length = min(MAX_LENGTH, len(text) - position)
         while length > 1 and text[position : position + length] not in symbols:
             length -= 1
-        found = text[position : position + length]
-        codes += 1 if found in symbols else 2  # an escape and the byte
-        gains[found] += length
+        symbol = text[position : position + length]
+        codes += 1 if symbol in symbols else 2  # an escape and the byte
+        gains[symbol] += length
         if before:
             if len(before) + length <= MAX_LENGTH:
-                gains[before + found] += len(before) + length
+                gains[before + symbol] += len(before) + length
             if length > 1 and len(before) < MAX_LENGTH:
-                gains[before + found[:1]] += len(before) + 1
-        before = found
+                gains[before + symbol[:1]] += len(before) + 1
+        before = symbol
         position += length
     return codes
 

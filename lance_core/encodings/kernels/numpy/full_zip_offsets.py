@@ -62,39 +62,39 @@ def zipped_places(
         raise CorruptFileError(f"a row is not within {len(data)} bytes")
     if (starts[1:] < stops[:-1]).any():
         raise CorruptFileError("rows descend or overlap")
-    some = starts < stops
-    found, places, ends = [starts[:0]], starts[some], stops[some]
-    while len(places) > _FEW_ROWS:  # each iteration advances all rows by one level
-        found.append(places)
-        following = places + _steps(data, places, ends, form)
+    has_bytes = starts < stops
+    parts, positions, ends = [starts[:0]], starts[has_bytes], stops[has_bytes]
+    while len(positions) > _FEW_ROWS:  # each iteration advances all rows by one level
+        parts.append(positions)
+        following = positions + _steps(data, positions, ends, form)
         if (following > ends).any() or (form.single and (following < ends).any()):
             raise _too_long()
         going_on = following < ends
-        places, ends = following[going_on], ends[going_on]
-    for place, end in zip(places.tolist(), ends.tolist(), strict=True):
-        found.append(_places_of_row(data, place, end, form))
-    joined = np.concatenate(found)
+        positions, ends = following[going_on], ends[going_on]
+    for position, end in zip(positions.tolist(), ends.tolist(), strict=True):
+        parts.append(_places_of_row(data, position, end, form))
+    joined = np.concatenate(parts)
     joined.sort()
     return joined
 
 
-def _steps(data: Bytes, places: Int64Array, ends: Int64Array, form: ZippedForm) -> Int64Array:
-    """Bytes of each level at ``places``, including its value."""
-    if (ends - places < form.word).any():
+def _steps(data: Bytes, positions: Int64Array, ends: Int64Array, form: ZippedForm) -> Int64Array:
+    """Bytes of each level at ``positions``, including its value."""
+    if (ends - positions < form.word).any():
         raise _too_long()
-    present = np.ones(len(places), np.bool_)
+    present = np.ones(len(positions), np.bool_)
     if form.word:
         mask = (1 << form.bits_def) - 1
-        words = windows(data, places, form.word).view(f"<u{form.word}").reshape(-1)
+        words = windows(data, positions, form.word).view(f"<u{form.word}").reshape(-1)
         present = (words & mask) <= form.limit
     elif form.limit < 0:
         present = ~present
-    steps = np.full(len(places), form.word, np.int64)
+    steps = np.full(len(positions), form.word, np.int64)
     if form.value_width:
         # A width above the size of the data only needs to exceed it; the limit avoids an overflow.
         steps[present] += min(form.value_width, len(data) + 1)
         return _going_on(steps)
-    at = places[present] + form.word
+    at = positions[present] + form.word
     if (ends[present] - at < form.length_width).any():
         raise _too_long()
     stored = windows(data, at, form.length_width).view(f"<u{form.length_width}").reshape(-1)
@@ -111,33 +111,33 @@ def _going_on(steps: Int64Array) -> Int64Array:
     return steps
 
 
-def _places_of_row(data: Bytes, place: int, end: int, form: ZippedForm) -> Int64Array:
+def _places_of_row(data: Bytes, position: int, end: int, form: ZippedForm) -> Int64Array:
     """The positions of the levels of one row. Used for the few rows with the most levels."""
-    places = []
+    positions = []
     view, mask = data.data, (1 << form.bits_def) - 1
-    while place < end:
-        places.append(place)
-        level = int.from_bytes(view[place : place + form.word], "little") & mask
-        place += form.word
+    while position < end:
+        positions.append(position)
+        level = int.from_bytes(view[position : position + form.word], "little") & mask
+        position += form.word
         if level <= form.limit:
             if form.value_width:
-                place += form.value_width
+                position += form.value_width
             else:
-                head = view[place : place + form.length_width]
-                place += form.length_width + int.from_bytes(head, "little")
-        if place == places[-1]:
+                head = view[position : position + form.length_width]
+                position += form.length_width + int.from_bytes(head, "little")
+        if position == positions[-1]:
             raise _too_long()
-    if place != end or (len(places) > 1 and form.single):
+    if position != end or (len(positions) > 1 and form.single):
         raise _too_long()
-    return np.array(places, np.int64)
+    return np.array(positions, np.int64)
 
 
-def windows(data: Bytes, places: Int64Array, width: int) -> Bytes:
-    """A table whose row i has the ``width`` bytes at ``places[i]``, which are within ``data``."""
-    if not width or not len(places):
-        return np.empty((len(places), width), np.uint8)
+def windows(data: Bytes, positions: Int64Array, width: int) -> Bytes:
+    """A table whose row i has the ``width`` bytes at ``positions[i]``, all within ``data``."""
+    if not width or not len(positions):
+        return np.empty((len(positions), width), np.uint8)
     windows = np.lib.stride_tricks.sliding_window_view(data, width)
-    return np.ascontiguousarray(windows[places])
+    return np.ascontiguousarray(windows[positions])
 
 
 def _too_long() -> CorruptFileError:

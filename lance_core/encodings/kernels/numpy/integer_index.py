@@ -61,14 +61,14 @@ class IntegerIndex:
         bits = max(_MIN_SLOT_BITS, (len(members) * _SLOTS_PER_MEMBER).bit_length())
         bits = min(bits, _MAX_SLOT_BITS)
         self._shift = np.uint64(64 - bits)
-        places = self._places(members)
+        slots = self._slots(members)
         numbers = np.arange(len(members), dtype=np.int32)
         self._is_used = np.zeros(1 << bits, np.bool_)
-        self._is_used[places] = True
+        self._is_used[slots] = True
         self._owners = np.zeros(1 << bits, np.int32)
-        self._owners[places] = numbers
+        self._owners[slots] = numbers
         self._is_shared = np.zeros(1 << bits, np.bool_)
-        self._is_shared[places[self._owners[places] != numbers]] = True
+        self._is_shared[slots[self._owners[slots] != numbers]] = True
 
     def __len__(self) -> int:
         return len(self._members)
@@ -85,7 +85,7 @@ class IntegerIndex:
         if len(self._members) * _SPARSE <= len(values) and _ascends(values):
             return self._find_in_ascending(values)
         parts = [
-            np.flatnonzero(self._is_used[self._places(values[start : start + _BLOCK])]) + start
+            np.flatnonzero(self._is_used[self._slots(values[start : start + _BLOCK])]) + start
             for start in range(0, len(values), _BLOCK)
         ]
         return self._checked(values, parts[0] if len(parts) == 1 else np.concatenate(parts))
@@ -102,19 +102,19 @@ class IntegerIndex:
 
     def _checked(self, values: Int64Array, rows: Int64Array) -> MemberRows:
         """Those of ``rows`` that are members, not only in the slot of one."""
-        wanted = values[rows]
-        places = self._places(wanted)
-        members = self._owners[places].astype(np.int64)
-        is_equal = self._members[members] == wanted
+        candidates = values[rows]
+        slots = self._slots(candidates)
+        members = self._owners[slots].astype(np.int64)
+        is_equal = self._members[members] == candidates
         # Another member may own the slot of a value that is a member, too.
-        other = np.flatnonzero(self._is_shared[places] & ~is_equal)
+        other = np.flatnonzero(self._is_shared[slots] & ~is_equal)
         if len(other):
-            members[other] = np.searchsorted(self._members, wanted[other])
+            members[other] = np.searchsorted(self._members, candidates[other])
             members[members == len(self._members)] = 0
-            is_equal[other] = self._members[members[other]] == wanted[other]
+            is_equal[other] = self._members[members[other]] == candidates[other]
         return MemberRows(rows[is_equal], members[is_equal])
 
-    def _places(self, values: Int64Array) -> Int64Array:
+    def _slots(self, values: Int64Array) -> Int64Array:
         mixed = values.view(np.uint64) * _MULTIPLIER
         mixed >>= self._shift
         return mixed.view(np.int64)

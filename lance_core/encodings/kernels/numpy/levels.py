@@ -79,9 +79,9 @@ def layer_offsets(
     kind = check_lists(repetition, lists)
     items = _are_slots(repetition, definition, Slots(slots.rank - 1, base))
     where = _are_slots(repetition, definition, slots)
-    found = len(repetition) if where is None else int(np.count_nonzero(where))
-    if found != lists:
-        raise CorruptFileError(f"the levels have {found} lists instead of {lists}")
+    num_lists = len(repetition) if where is None else int(np.count_nonzero(where))
+    if num_lists != lists:
+        raise CorruptFileError(f"the levels have {num_lists} lists instead of {lists}")
     offsets: npt.NDArray[Any] = np.zeros(lists + 1, kind)
     if items is None:
         offsets[-1] = len(repetition)
@@ -130,19 +130,21 @@ def _set_between(flags: BoolArray, edges: Int64Array) -> Int64Array:
     """The number of set ``flags`` between each of the ascending ``edges`` and the next."""
     counts = np.zeros(len(edges) - 1, np.int64)
     # reduceat returns a single element instead of 0 for an empty span, so skip empty spans.
-    some = edges[1:] > edges[:-1]
-    if some.any():
+    has_flags = edges[1:] > edges[:-1]
+    if has_flags.any():
         # reduceat extends the last span to the end of its input: cut the input there.
         used = flags[: edges[-1]].view(np.uint8)
-        counts[some] = np.add.reduceat(used, edges[:-1][some], dtype=np.int64)
+        counts[has_flags] = np.add.reduceat(used, edges[:-1][has_flags], dtype=np.int64)
     return counts
 
 
 def select_levels(levels: LevelArray, least: int, numbers: Int64Array) -> Int64Array:
     """See `lance_core.encodings.kernels.Kernels.select_levels`."""
-    places = np.append(np.flatnonzero(levels >= least), len(levels))
-    if len(numbers) and (numbers[0] < 0 or numbers[-1] >= len(places)):
-        raise CorruptFileError(f"the number of a level is not among the {len(places) - 1} levels")
+    positions = np.append(np.flatnonzero(levels >= least), len(levels))
+    if len(numbers) and (numbers[0] < 0 or numbers[-1] >= len(positions)):
+        raise CorruptFileError(
+            f"the number of a level is not among the {len(positions) - 1} levels"
+        )
     if (np.diff(numbers) < 0).any():
         raise CorruptFileError("numbers of levels descend")
-    return places.take(numbers)
+    return positions.take(numbers)

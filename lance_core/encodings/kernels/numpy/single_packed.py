@@ -32,21 +32,21 @@ class PackedPositions(NamedTuple):
     position: Int64Array
 
 
-def bytes_at(data: Bytes, places: Int64Array, width: int) -> Bytes:
-    """The ``width`` bytes at each of ``places``, concatenated.
+def bytes_at(data: Bytes, positions: Int64Array, width: int) -> Bytes:
+    """The ``width`` bytes at each of ``positions``, concatenated.
 
     Raises `CorruptFileError` if a place is not within ``data``.
     """
-    if not len(places) or not width:
+    if not len(positions) or not width:
         return np.empty(0, np.uint8)
-    if int(places.min()) < 0 or int(places.max()) > len(data) - width:
+    if int(positions.min()) < 0 or int(positions.max()) > len(data) - width:
         raise CorruptFileError("a value is not within its page")
     unit = _UNITS.get(width)
     if unit is not None:  # an array of overlapping unaligned words, one per byte position
         words = np.ndarray((len(data) - width + 1,), unit, data.data, 0, (1,))
-        return words[places].view(np.uint8)
+        return words[positions].view(np.uint8)
     table = np.ndarray((len(data) - width + 1, width), np.uint8, data.data, 0, (1, 1))
-    picked: Bytes = table[places].reshape(-1)
+    picked: Bytes = table[positions].reshape(-1)
     return picked
 
 
@@ -74,13 +74,13 @@ class PackedUnits(NamedTuple):
         at = (self.starts + lanes.take(positions) * word + number * packed_bytes(1)) * is_there
         unit = np.dtype(f"<u{word}")
         low = bytes_at(self.data, at, word).view(unit)
-        found = low >> shift.astype(unit)
+        words = low >> shift.astype(unit)
         if is_split.any():
             high = bytes_at(self.data, at + is_split * packed_bytes(1), word).view(unit)
             moved = high << np.where(is_split, bits - shift, 0).astype(unit)
-            found |= np.where(is_split, moved, 0).astype(unit)
+            words |= np.where(is_split, moved, 0).astype(unit)
         masks = _masks(bits).take(self.widths)
-        result: Words = found & masks
+        result: Words = words & masks
         return result
 
 
@@ -127,8 +127,8 @@ def pick_levels(
     packed = PackedUnits(data, at, np.where(is_raw, 0, width), 8 * _LEVEL_BYTES)
     levels = packed.values(position).astype(np.uint16, copy=False)
     if is_raw.any():
-        places = (begins + units * packed_bytes(width) + position * _LEVEL_BYTES)[is_raw]
-        levels[is_raw] = bytes_at(data, places, _LEVEL_BYTES).view("<u2")
+        raw_positions = (begins + units * packed_bytes(width) + position * _LEVEL_BYTES)[is_raw]
+        levels[is_raw] = bytes_at(data, raw_positions, _LEVEL_BYTES).view("<u2")
     return levels
 
 

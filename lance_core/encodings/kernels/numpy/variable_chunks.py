@@ -106,13 +106,15 @@ def split_variable(
     out = np.full(int(sizes.sum()), _PADDING, np.uint8)
     words = out.view(f"<u{width}")
     spans = zip(edges[:-1].tolist(), edges[1:].tolist(), np.cumsum(sizes).tolist(), strict=True)
-    place = 0
+    offset = 0
     for start, stop, end in spans:
         head = (stop - start + 1) * width
         first, last = offsets[start], offsets[stop]
-        words[place // width : (place + head) // width] = offsets[start : stop + 1] + (head - first)
-        out[place + head : place + head + last - first] = octets[first:last]
-        place = end
+        words[offset // width : (offset + head) // width] = offsets[start : stop + 1] + (
+            head - first
+        )
+        out[offset + head : offset + head + last - first] = octets[first:last]
+        offset = end
     return pa.py_buffer(out), sizes, counts
 
 

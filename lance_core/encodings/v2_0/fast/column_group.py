@@ -150,14 +150,14 @@ def decode_pages(
 
 
 class _PageRows(NamedTuple):
-    """The rows ``first`` to ``stop`` of each page, or those that ``places`` count from ``first``.
+    """The rows ``first`` to ``stop`` of each page, or those at ``positions`` after ``first``.
 
-    ``order``: the position in ``places`` of each requested row; None for all in their order.
+    ``order``: the position in ``positions`` of each requested row; None for all in their order.
     """
 
     first: int
     stop: int
-    places: Int64Array | None = None
+    positions: Int64Array | None = None
     order: Int64Array | None = None
 
     @classmethod
@@ -166,15 +166,15 @@ class _PageRows(NamedTuple):
             return cls(rows.start, rows.stop)
         first, stop = rows.first, rows.last + 1
         if isinstance(rows, OrderedRows):
-            return cls(first, stop, rows.distinct.values - first, rows.places)
+            return cls(first, stop, rows.distinct.values - first, rows.indices)
         return cls(first, stop, rows.values - first)
 
     @property
     def requested(self) -> Int64Array | None:
-        """``places`` in the requested order; None for all rows."""
-        if self.places is None or self.order is None:
-            return self.places
-        return self.places[self.order]
+        """``positions`` in the requested order; None for all rows."""
+        if self.positions is None or self.order is None:
+            return self.positions
+        return self.positions[self.order]
 
     @property
     def num_requested(self) -> int:
@@ -182,14 +182,14 @@ class _PageRows(NamedTuple):
         requested = self.requested
         return self.stop - self.first if requested is None else len(requested)
 
-    def ends_of(self, places: Int64Array) -> Wanted:
+    def ends_of(self, buffers: Int64Array) -> Wanted:
         """The ends of strings from the row before the first one, if there is one, to the last."""
-        return Wanted(places, np.full(len(places), 8 * self.stop), 8 * max(0, self.first - 1))
+        return Wanted(buffers, np.full(len(buffers), 8 * self.stop), 8 * max(0, self.first - 1))
 
-    def part_of(self, places: Int64Array, bits: int) -> Wanted:
+    def part_of(self, buffers: Int64Array, bits: int) -> Wanted:
         """The bytes of values of ``bits`` bits, from the first to the last row."""
         last = (self.stop * bits + 7) // 8
-        return Wanted(places, np.full(len(places), last), self.first * bits // 8)
+        return Wanted(buffers, np.full(len(buffers), last), self.first * bits // 8)
 
 
 def _flat_arrays(
@@ -205,7 +205,7 @@ def _flat_arrays(
     if group.nullability == "some_nulls":
         parts.append(rows.part_of(pages.values(validity_place), 1))
     slices = yield from pages.fetch(*parts)
-    if len(slices) == 1 and rows.places is None:
+    if len(slices) == 1 and rows.positions is None:
         return _views(slices[0], type_, bits, rows)
     if bits == 1:
         data = _bitmap(slices[0], rows, join)
@@ -230,26 +230,26 @@ def _views(slices: BufferSlices, type_: pa.DataType, bits: int, rows: _PageRows)
 
 
 def _values(
-    slices: BufferSlices, width: int, places: Int64Array | None, join: JoinSlices
+    slices: BufferSlices, width: int, positions: Int64Array | None, join: JoinSlices
 ) -> npt.NDArray[Any]:
     """Values of ``width`` bytes: a row of the result for each slice, a column for each place.
 
-    All slices have the same size. None as ``places``: all values.
+    All slices have the same size. None as ``positions``: all values.
     """
     unit, count = element_type(width), len(slices)
-    if places is not None and len(slices.buffers) == 1 and not (slices.starts % width).any():
+    if positions is not None and len(slices.buffers) == 1 and not (slices.starts % width).any():
         buffer = slices.buffers[0]
         whole = np.frombuffer(buffer, unit, buffer.size // width)
-        return whole.take(np.add.outer(slices.starts // width, places))
+        return whole.take(np.add.outer(slices.starts // width, positions))
     joined = slices.joined(join).view(unit).reshape(count, -1)
-    return joined if places is None else joined.take(places, axis=1)
+    return joined if positions is None else joined.take(positions, axis=1)
 
 
 def _bitmap(slices: BufferSlices, rows: _PageRows, join: JoinSlices) -> pa.Buffer:
     """The requested bits of all pages, of which each has whole bytes."""
-    skip, places = rows.first & 7, rows.requested
-    if places is not None:
-        at = places + skip
+    skip, positions = rows.first & 7, rows.requested
+    if positions is not None:
+        at = positions + skip
         octets = _values(slices, 1, at >> 3, join)
         taken = (octets >> (at & 7).astype(np.uint8)) & 1
         return pa.py_buffer(np.packbits(taken, bitorder="little"))
@@ -269,18 +269,18 @@ def _binary_arrays(
     counts = pages.num_rows
     ends_wanted, texts_wanted = strings_wanted(pages, counts, lambda encoding: encoding.binary)
     adjustments = pages.adjustments(lambda encoding: encoding.binary)
-    if rows.places is None and rows.first == 0 and (counts == rows.stop).all():
+    if rows.positions is None and rows.first == 0 and (counts == rows.stop).all():
         ends, texts = yield from pages.fetch(ends_wanted, texts_wanted)
         return joined_strings(ends, texts, counts, adjustments, type_, context)
-    (ends,) = yield from pages.fetch(rows.ends_of(ends_wanted.places))
+    (ends,) = yield from pages.fetch(rows.ends_of(ends_wanted.buffers))
     spans = _Spans.of(ends, rows, adjustments[:, None], join)
-    places = pages.ranges(texts_wanted)
-    if (spans.stops > (places.stops - places.starts)[:, None]).any():
+    ranges = pages.ranges(texts_wanted)
+    if (spans.stops > (ranges.stops - ranges.starts)[:, None]).any():
         raise not_ascending()
     starts, stops = spans.starts, spans.stops
-    if rows.places is None:  # The values of a page follow each other.
+    if rows.positions is None:  # The values of a page follow each other.
         starts, stops = starts[:, :1], stops[:, -1:]
-    begins = places.starts[:, None]
+    begins = ranges.starts[:, None]
     texts = BufferSlices.of(
         (yield RangeArrays((begins + starts).ravel(), (begins + stops).ravel()))
     )
@@ -309,18 +309,18 @@ class _Spans(NamedTuple):
         join: JoinSlices,
     ) -> _Spans:
         """Spans from the stored ends for `_PageRows.ends_of`; raises `CorruptFileError`."""
-        places, has_before = rows.places, min(rows.first, 1)
-        if places is not None:
+        positions, has_before = rows.positions, min(rows.first, 1)
+        if positions is not None:
             # The end of the row before each row, then that of the row.
-            at = places + has_before
-            places = np.concatenate([np.maximum(at - 1, 0), at])
-        stored = _values(ends, 8, places, join)
+            at = positions + has_before
+            positions = np.concatenate([np.maximum(at - 1, 0), at])
+        stored = _values(ends, 8, positions, join)
         is_null = stored >= adjustments
         real = np.where(is_null, stored - adjustments, stored).view(np.int64)
-        if rows.places is not None:
-            count = len(rows.places)
+        if rows.positions is not None:
+            count = len(rows.positions)
             starts, stops, is_null = real[:, :count], real[:, count:], is_null[:, count:]
-            starts[:, rows.places + rows.first == 0] = 0
+            starts[:, rows.positions + rows.first == 0] = 0
         elif has_before:
             starts, stops, is_null = real[:, :-1], real[:, 1:], is_null[:, 1:]
         else:
@@ -338,11 +338,11 @@ def _dictionary_arrays(
 ) -> Decoding[list[pa.Array]]:
     """Strings of dictionaries."""
     counts = pages.values(lambda encoding: encoding.dictionary.num_dictionary_items)
-    wanted = strings_wanted(pages, counts, lambda encoding: encoding.dictionary.items.binary)
+    strings = strings_wanted(pages, counts, lambda encoding: encoding.dictionary.items.binary)
     indices = pages.values(lambda encoding: plain_place(encoding.dictionary.indices))
-    ends, texts, stored = yield from pages.fetch(*wanted, rows.part_of(indices, bits))
+    ends, texts, stored = yield from pages.fetch(*strings, rows.part_of(indices, bits))
     adjustments = pages.adjustments(lambda encoding: encoding.dictionary.items.binary)
     arrays = joined_strings(ends, texts, counts, adjustments, type_, context)
-    found = _values(stored, bits // 8, rows.requested, context.kernels.join_slices)
+    indices_of_rows = _values(stored, bits // 8, rows.requested, context.kernels.join_slices)
     num_rows = np.full(len(counts), rows.num_requested)
-    return [looked_up_items(arrays, found.ravel(), num_rows, counts)]
+    return [looked_up_items(arrays, indices_of_rows.ravel(), num_rows, counts)]

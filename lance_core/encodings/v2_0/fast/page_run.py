@@ -146,19 +146,19 @@ def _flat_arrays(
 
 
 def _filled(
-    stored: BufferSlices, places: Int64Array, sizes: Int64Array, fill: Int64Array
+    stored: BufferSlices, buffer_numbers: Int64Array, sizes: Int64Array, fill: Int64Array
 ) -> BufferSlices:
     """The buffers ``stored`` of the pages that have one, ``sizes`` bytes of ``fill`` for others.
 
     ``fill`` is 0 or 255.
     """
-    if len(stored) == len(places):
+    if len(stored) == len(buffer_numbers):
         return stored
-    has = places != NONE
+    has = buffer_numbers != NONE
     # One buffer of each fill, as long as the longest page needs it, serves all pages without one.
     size, count = int(sizes[~has].max()), len(stored.buffers)
     more = [pa.py_buffer(bytes(size)), pa.py_buffer(b"\xff" * size)]
-    owners, starts = count + (fill > 0), np.zeros(len(places), np.int64)
+    owners, starts = count + (fill > 0), np.zeros(len(buffer_numbers), np.int64)
     owners[has], starts[has] = stored.owners, stored.starts
     return BufferSlices([*stored.buffers, *more], owners, starts, starts + sizes)
 
@@ -167,8 +167,8 @@ def _binary_arrays(
     pages: ShapedPages, type_: pa.DataType, context: DecodeContext
 ) -> Decoding[list[pa.Array]]:
     counts = pages.num_rows
-    wanted = strings_wanted(pages, counts, lambda encoding: encoding.binary)
-    ends, texts = yield from pages.fetch(*wanted)
+    strings = strings_wanted(pages, counts, lambda encoding: encoding.binary)
+    ends, texts = yield from pages.fetch(*strings)
     adjustments = pages.adjustments(lambda encoding: encoding.binary)
     return joined_strings(ends, texts, counts, adjustments, type_, context)
 
@@ -178,10 +178,10 @@ def _dictionary_arrays(
 ) -> Decoding[list[pa.Array]]:
     """Strings of dictionaries."""
     counts = pages.values(lambda encoding: encoding.dictionary.num_dictionary_items)
-    wanted = strings_wanted(pages, counts, lambda encoding: encoding.dictionary.items.binary)
+    strings = strings_wanted(pages, counts, lambda encoding: encoding.dictionary.items.binary)
     indices = pages.values(lambda encoding: plain_place(encoding.dictionary.indices))
     sizes = pages.num_rows * bits // 8
-    ends, texts, stored = yield from pages.fetch(*wanted, Wanted(indices, sizes))
+    ends, texts, stored = yield from pages.fetch(*strings, Wanted(indices, sizes))
     adjustments = pages.adjustments(lambda encoding: encoding.dictionary.items.binary)
     arrays = joined_strings(ends, texts, counts, adjustments, type_, context)
     octets = stored.joined(context.kernels.join_slices)

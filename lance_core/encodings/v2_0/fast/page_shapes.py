@@ -97,12 +97,12 @@ NONE = -1
 
 
 class Wanted(NamedTuple):
-    """The bytes ``start`` to ``stops[p]`` of buffer ``places[p]`` of each page p.
+    """The bytes ``start`` to ``stops[p]`` of buffer ``buffers[p]`` of each page p.
 
     All bytes from ``start`` on if ``stops`` is None.
     """
 
-    places: Int64Array
+    buffers: Int64Array
     stops: Int64Array | None = None
     start: int = 0
 
@@ -122,8 +122,8 @@ class ShapedPages(NamedTuple):
 
     @property
     def num_rows(self) -> Int64Array:
-        found: Int64Array = self.table.num_rows[self.numbers]
-        return found
+        rows: Int64Array = self.table.num_rows[self.numbers]
+        return rows
 
     def values(self, value: Callable[[Any], int]) -> Int64Array:
         """A value of the encoding of each page."""
@@ -131,32 +131,32 @@ class ShapedPages(NamedTuple):
 
     def adjustments(self, binary: Callable[[Any], Binary]) -> npt.NDArray[np.uint64]:
         """What is added to the ends of null strings of each page."""
-        found = [binary(encoding).null_adjustment for encoding in self.encodings]
-        return np.array(found, np.uint64)[self.kinds]
+        values = [binary(encoding).null_adjustment for encoding in self.encodings]
+        return np.array(values, np.uint64)[self.kinds]
 
-    def fetch(self, *wanted: Wanted) -> Decoding[list[BufferSlices]]:
+    def fetch(self, *parts: Wanted) -> Decoding[list[BufferSlices]]:
         """The bytes of one or more buffers of each page; none for `NONE`.
 
         Raises `CorruptFileError` if a page does not have the buffer, or if it is too short.
         """
-        requests = list(map(self.ranges, wanted))
-        found = BufferSlices.of((yield concatenated(requests)))
+        requests = list(map(self.ranges, parts))
+        slices = BufferSlices.of((yield concatenated(requests)))
         edges = np.cumsum([0, *map(len, requests)]).tolist()
-        return [found[first:stop] for first, stop in pairwise(edges)]
+        return [slices[first:stop] for first, stop in pairwise(edges)]
 
-    def ranges(self, wanted: Wanted) -> RangeArrays:
+    def ranges(self, part: Wanted) -> RangeArrays:
         """The byte range of a buffer of each page; raises as `fetch` does."""
-        has = wanted.places != NONE
+        has = part.buffers != NONE
         edges, pages = self.table.edges, self.numbers[has]
-        buffers = edges[pages] + wanted.places[has]
+        buffers = edges[pages] + part.buffers[has]
         if (buffers >= edges[pages + 1]).any():
             raise CorruptFileError("a buffer is used that its page does not have")
         begins, stops = self.table.starts[buffers], self.table.stops[buffers]
-        if wanted.stops is not None:
-            if (stops - begins < wanted.stops[has]).any():
+        if part.stops is not None:
+            if (stops - begins < part.stops[has]).any():
                 raise CorruptFileError("a buffer of a page has fewer bytes than its values")
-            stops = begins + wanted.stops[has]
-        return RangeArrays(begins + wanted.start, stops)
+            stops = begins + part.stops[has]
+        return RangeArrays(begins + part.start, stops)
 
 
 def values_place(encoding: ArrayEncoding) -> int:
@@ -164,8 +164,10 @@ def values_place(encoding: ArrayEncoding) -> int:
     form = encoding.nullable.WhichOneof("nullability")
     if form == "all_nulls":
         return NONE
-    some = encoding.nullable.no_nulls if form == "no_nulls" else encoding.nullable.some_nulls
-    return int(some.values.flat.buffer.buffer_index)
+    form_message = (
+        encoding.nullable.no_nulls if form == "no_nulls" else encoding.nullable.some_nulls
+    )
+    return int(form_message.values.flat.buffer.buffer_index)
 
 
 def validity_place(encoding: ArrayEncoding) -> int:

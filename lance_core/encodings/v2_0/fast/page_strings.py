@@ -98,21 +98,21 @@ def looked_up_items(
     order = np.arange(1, counts.sum() + 1)
     chosen = np.insert(order, np.cumsum(counts) - counts, 0)
     with_nulls = concat_arrays([pa.nulls(1, items[0].type), *items]).take(from_numpy(chosen))
-    places = plus_of_page(stored, bases, num_rows)
-    _check_size(with_nulls, places)
-    return pc.take(with_nulls, from_numpy(places))
+    indices = plus_of_page(stored, bases, num_rows)
+    _check_size(with_nulls, indices)
+    return pc.take(with_nulls, from_numpy(indices))
 
 
-def _check_size(items: pa.Array, places: npt.NDArray[np.int32]) -> None:
-    """Raise `ResultTooLargeError` if the items at ``places`` do not fit one array.
+def _check_size(items: pa.Array, indices: npt.NDArray[np.int32]) -> None:
+    """Raise `ResultTooLargeError` if the items at ``indices`` do not fit one array.
 
     Also spends their bytes.
     """
     limit = MAX_OFFSET if offset_dtype(items.type) is np.int32 else 1 << 62
     sizes = value_sizes(items)
-    bound = int(sizes.max(initial=0)) * len(places)
-    if spend_at_most(bound, lambda: int(sizes.take(places).sum()), limit):
+    bound = int(sizes.max(initial=0)) * len(indices)
+    if spend_at_most(bound, lambda: int(sizes.take(indices).sum()), limit):
         raise ResultTooLargeError(
-            f"{len(places)} values of type {items.type} take 2 GiB or more, too many bytes for one "
-            "array"
+            f"{len(indices)} values of type {items.type} take 2 GiB or more, too many bytes for "
+            "one array"
         )

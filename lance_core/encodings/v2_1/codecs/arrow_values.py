@@ -61,12 +61,12 @@ def _variable(array: pa.Array) -> VariableWidth:
     if not len(array) or stored is None:
         stored, array = pa.py_buffer(bytes(8)), array.slice(0, 0)
     count = len(array) + 1
-    place = array.offset * dtype.itemsize if len(array) else 0
+    position = array.offset * dtype.itemsize if len(array) else 0
     offsets: Offsets
     if dtype.itemsize == 8:
-        offsets = np.frombuffer(stored, np.int64, count, place)
+        offsets = np.frombuffer(stored, np.int64, count, position)
     else:
-        offsets = np.frombuffer(stored, np.int32, count, place)
+        offsets = np.frombuffer(stored, np.int32, count, position)
     begin, end = int(offsets[0]), int(offsets[-1])
     data = (data or _EMPTY).slice(begin, end - begin)
     return VariableWidth(offsets - offsets[0] if begin else offsets, data)

@@ -168,8 +168,8 @@ class ChunkPositions(NamedTuple):
 
     def places(self) -> Int64Array:
         """The indices into the values of all chunks."""
-        places: Int64Array = (np.cumsum(self.counts) - self.counts).take(self.chunk)
-        return places + self.position
+        first_values: Int64Array = (np.cumsum(self.counts) - self.counts).take(self.chunk)
+        return first_values + self.position
 
 
 class Chunk(NamedTuple):
@@ -293,8 +293,8 @@ def scalar_at(
     key, spec = _find(encoding, depth, context)
     if spec.scalar_at is None:
         return None
-    found: ScalarAt | None = spec.scalar_at(getattr(encoding, key), place, context, depth + 1)
-    return found
+    function: ScalarAt | None = spec.scalar_at(getattr(encoding, key), place, context, depth + 1)
+    return function
 
 
 def _find(

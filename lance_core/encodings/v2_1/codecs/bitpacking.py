@@ -265,8 +265,8 @@ def _unpacked(data: memoryview, start: int, width: int, bits: int, position: int
     number, shift = divmod(rows.item(position) * width, bits)
     at = start + number * 128 + lanes.item(position) * word
     if shift + width <= bits:
-        found = int.from_bytes(data[at : at + word], "little") >> shift
+        word_bits = int.from_bytes(data[at : at + word], "little") >> shift
     else:  # the value continues in the next word of its lane
         high = int.from_bytes(data[at + 128 : at + 128 + word], "little")
-        found = int.from_bytes(data[at : at + word], "little") >> shift | high << (bits - shift)
-    return (found & ((1 << width) - 1)).to_bytes(word, "little")
+        word_bits = int.from_bytes(data[at : at + word], "little") >> shift | high << (bits - shift)
+    return (word_bits & ((1 << width) - 1)).to_bytes(word, "little")

@@ -15,16 +15,16 @@ _MAX_BYTES, _MAX_VALUES = 8186, 4096
 
 
 def chunk_bytes(
-    chunks: MiniBlockChunks, number: int, wanted: Int64Array, kernels: Kernels
+    chunks: MiniBlockChunks, number: int, lengths: Int64Array, kernels: Kernels
 ) -> pa.Buffer:
-    """The first ``wanted[c]`` bytes of buffer ``number`` of each chunk c, concatenated.
+    """The first ``lengths[c]`` bytes of buffer ``number`` of each chunk c, concatenated.
 
     Raises `CorruptFileError` if a buffer is shorter.
     """
-    if (wanted > chunks.sizes[number]).any():
+    if (lengths > chunks.sizes[number]).any():
         raise CorruptFileError("a chunk has fewer bytes than its values take")
     starts = chunks.starts[number]
-    return spans(chunks.data, starts, starts + wanted, kernels)
+    return spans(chunks.data, starts, starts + lengths, kernels)
 
 
 def spans(
@@ -42,12 +42,12 @@ def chunk_bits(
     chunks: MiniBlockChunks, number: int, counts: Int64Array, kernels: Kernels
 ) -> pa.Buffer:
     """Concatenate the bitmaps of ``counts[c]`` bits in buffer ``number`` of each chunk c."""
-    wanted = (counts + 7) // 8
-    packed = chunk_bytes(chunks, number, wanted, kernels)
+    lengths = (counts + 7) // 8
+    packed = chunk_bytes(chunks, number, lengths, kernels)
     if not (counts[:-1] % 8).any():
         return packed
     bits = np.unpackbits(np.frombuffer(packed, np.uint8), bitorder="little")
-    rest = wanted * 8 - counts
+    rest = lengths * 8 - counts
     is_used = np.repeat(
         np.tile([True, False], len(counts)), np.stack([counts, rest], axis=1).ravel()
     )

@@ -96,10 +96,10 @@ class FsstCodec(Codec):
 
 def tables_of_pages(messages: Sequence[Fsst], num_chunks: Sequence[int]) -> SymbolTables:
     """The symbols of pages, each of which has its own and ``num_chunks`` chunks."""
-    found = [fsst.packed_symbols(message.symbol_table) for message in messages]
-    sizes = [-1 if table is None else len(table[1]) for table in found]
-    symbols = b"".join([table[0] for table in found if table is not None])
-    lengths = b"".join([table[1] for table in found if table is not None])
+    tables = [fsst.packed_symbols(message.symbol_table) for message in messages]
+    sizes = [-1 if table is None else len(table[1]) for table in tables]
+    symbols = b"".join([table[0] for table in tables if table is not None])
+    lengths = b"".join([table[1] for table in tables if table is not None])
     return SymbolTables(symbols, lengths, np.array(sizes), np.cumsum([0, *num_chunks]))
 
 

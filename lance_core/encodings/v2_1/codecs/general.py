@@ -144,10 +144,10 @@ def plain_spans(
     """Decompress the values at ascending ``spans`` of ``data``; spans may be empty."""
     starts, lengths = spans[0], spans[1] - spans[0]
     # A null value has an empty span, which is not a compressed buffer.
-    some = np.flatnonzero(lengths)
-    plain, sizes = decompress_spans(scheme, data, starts[some], lengths[some], kernels)
+    filled = np.flatnonzero(lengths)
+    plain, sizes = decompress_spans(scheme, data, starts[filled], lengths[filled], kernels)
     ends = np.zeros(len(lengths), np.int64)
-    ends[some] = sizes
+    ends[filled] = sizes
     offsets = edges_of(ends)
     return VariableWidth(downcast_offsets(offsets, offset_bits), plain)
 
@@ -188,11 +188,11 @@ def compressed_blocks(
 ) -> list[tuple[CompressiveEncoding, pa.Buffer]]:
     """Each of the ``blocks`` of ``encoding`` as `compressed` stores it, and what encodes it."""
     outer = _message(encoding, scheme, None)
-    found = []
+    stored = []
     for block in blocks:
         part = compress(scheme, None, block)
-        found.append((encoding, block) if part is None else (outer, part))
-    return found
+        stored.append((encoding, block) if part is None else (outer, part))
+    return stored
 
 
 def _message(inner: CompressiveEncoding, scheme: str, level: int | None) -> CompressiveEncoding:

@@ -157,14 +157,14 @@ def run_blocks(words: Words, counts: Int64Array) -> Encoded:
     plain, lengths, before = _entries_of(words, counts)
     runs = np.diff(before, append=len(lengths))
     sizes = _HEAD + runs * (width + 1)
-    places = np.cumsum(sizes) - sizes
+    begins = np.cumsum(sizes) - sizes
     data = np.empty(int(sizes.sum()), np.uint8)
     heads = (runs * width).astype("<u8").view(np.uint8).reshape(-1, _HEAD)
-    data[places[:, None] + np.arange(_HEAD)] = heads
+    data[begins[:, None] + np.arange(_HEAD)] = heads
     # A block stores all values before all lengths. Entry i has its value at i * width after the
     # head, and its length at i after the values of the block.
     own = np.arange(len(lengths)) - np.repeat(before, runs)
-    firsts = np.repeat(places + _HEAD, runs)
+    firsts = np.repeat(begins + _HEAD, runs)
     at = (firsts + own * width)[:, None] + np.arange(width)
     data[at] = plain.view(np.uint8).reshape(-1, width)
     data[firsts + np.repeat(runs * width, runs) + own] = lengths

@@ -18,22 +18,22 @@ from lance_core.encodings.v2_1.codecs.values import (
 )
 
 
-def take_values(values: Values, places: Int64Array, kernels: Kernels) -> Values:
-    """The ``values`` at the valid positions ``places``, in any order."""
+def take_values(values: Values, positions: Int64Array, kernels: Kernels) -> Values:
+    """The ``values`` at the valid positions ``positions``, in any order."""
     if isinstance(values, FixedWidth):
-        return _fixed(values, places)
+        return _fixed(values, positions)
     if isinstance(values, VariableWidth):
-        return _variable(values, places, kernels)
+        return _variable(values, positions, kernels)
     if isinstance(values, StructValues):
-        children = tuple(take_values(child, places, kernels) for child in values.children)
-        return StructValues(children, len(places))
-    return _lists(values, places)
+        children = tuple(take_values(child, positions, kernels) for child in values.children)
+        return StructValues(children, len(positions))
+    return _lists(values, positions)
 
 
-def bits_at(bitmap: pa.Buffer, places: Int64Array) -> pa.Buffer:
-    """A bitmap of the bits at ``places`` of ``bitmap``."""
-    octets = np.frombuffer(bitmap, np.uint8).take(places >> 3)
-    bits = (octets >> (places & 7).astype(np.uint8)) & 1
+def bits_at(bitmap: pa.Buffer, positions: Int64Array) -> pa.Buffer:
+    """A bitmap of the bits at ``positions`` of ``bitmap``."""
+    octets = np.frombuffer(bitmap, np.uint8).take(positions >> 3)
+    bits = (octets >> (positions & 7).astype(np.uint8)) & 1
     return pa.py_buffer(np.packbits(bits, bitorder="little"))
 
 
@@ -46,41 +46,41 @@ def downcast_offsets(offsets: Int64Array, bits: int) -> Offsets:
     return offsets
 
 
-def _fixed(values: FixedWidth, places: Int64Array) -> FixedWidth:
-    count = len(places)
+def _fixed(values: FixedWidth, positions: Int64Array) -> FixedWidth:
+    count = len(positions)
     if values.bits == 1:
-        return FixedWidth(bits_at(values.data, places), 1, count)
+        return FixedWidth(bits_at(values.data, positions), 1, count)
     if not values.bits or not count:
         return FixedWidth(pa.py_buffer(b""), values.bits, count)
     units = np.frombuffer(values.data, element_type(values.bits // 8), values.count)
-    return FixedWidth(pa.py_buffer(units.take(places).view(np.uint8)), values.bits, count)
+    return FixedWidth(pa.py_buffer(units.take(positions).view(np.uint8)), values.bits, count)
 
 
-def _variable(values: VariableWidth, places: Int64Array, kernels: Kernels) -> VariableWidth:
+def _variable(values: VariableWidth, positions: Int64Array, kernels: Kernels) -> VariableWidth:
     stored = values.offsets.astype(np.int64, copy=False)
-    data, offsets = kernels.take_variable(values.octets(), stored, places)
+    data, offsets = kernels.take_variable(values.octets(), stored, positions)
     if values.offset_bits == 64:
         offsets = offsets.astype(np.int64, copy=False)
     return VariableWidth(offsets, data, values.is_ascii)
 
 
-def _lists(values: FixedSizeListValues, places: Int64Array) -> FixedSizeListValues:
+def _lists(values: FixedSizeListValues, positions: Int64Array) -> FixedSizeListValues:
     is_plain = len(values.dimensions) == 1 and values.validity[0] is None
     if is_plain and values.values.bits and values.values.bits % 8 == 0:
-        return _plain_lists(values, places)
+        return _plain_lists(values, positions)
     validity: list[pa.Buffer | None] = []
-    items = places
+    items = positions
     for size, bitmap in zip(values.dimensions, values.validity, strict=True):
         # The items of each list; they are the lists of the next level.
         items = (items[:, None] * size + np.arange(size)).reshape(-1)
         validity.append(None if bitmap is None else bits_at(bitmap, items))
     inner = _fixed(values.values, items)
-    return FixedSizeListValues(tuple(validity), inner, values.dimensions, len(places))
+    return FixedSizeListValues(tuple(validity), inner, values.dimensions, len(positions))
 
 
-def _plain_lists(values: FixedSizeListValues, places: Int64Array) -> FixedSizeListValues:
+def _plain_lists(values: FixedSizeListValues, positions: Int64Array) -> FixedSizeListValues:
     """Take fixed-size lists without bitmaps; each list is copied as one unit."""
     items, (size,) = values.values, values.dimensions
-    rows = _fixed(FixedWidth(items.data, items.bits * size, values.count), places)
-    inner = FixedWidth(rows.data, items.bits, len(places) * size)
-    return FixedSizeListValues(values.validity, inner, values.dimensions, len(places))
+    rows = _fixed(FixedWidth(items.data, items.bits * size, values.count), positions)
+    inner = FixedWidth(rows.data, items.bits, len(positions) * size)
+    return FixedSizeListValues(values.validity, inner, values.dimensions, len(positions))

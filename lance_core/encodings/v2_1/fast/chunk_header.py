@@ -29,15 +29,15 @@ class ChunkHeader:
 
     def parts(self, data: memoryview) -> Parts:
         """The parts of the chunk ``data``. Raises `CorruptFileError` if they exceed the chunk."""
-        place = self._struct.size
-        if len(data) < place:
-            raise CorruptFileError(f"a chunk is shorter than its header of {place} bytes")
+        offset = self._struct.size
+        if len(data) < offset:
+            raise CorruptFileError(f"a chunk is shorter than its header of {offset} bytes")
         count, *sizes = self._struct.unpack_from(data)
         starts = []
         for size in sizes:
-            place = (place + 7) // 8 * 8
-            starts.append(place)
-            place += size
-        if place > len(data):
+            offset = (offset + 7) // 8 * 8
+            starts.append(offset)
+            offset += size
+        if offset > len(data):
             raise CorruptFileError("the parts of a chunk do not fit into it")
         return Parts(count, starts, tuple(sizes))

@@ -96,12 +96,12 @@ def decode_columns(
     is_part = max(len(rows), MIN_WHOLE_ROWS - 1) < length <= MAX_WHOLE * len(rows)
     if is_part and isinstance(rows, RowRange):
         whole = RowRange(0, length)
-        found = yield from decode_columns(field, column_of, joined, key, whole, context)
-        return [_rows_of(arrays, rows) for arrays in found]
+        columns = yield from decode_columns(field, column_of, joined, key, whole, context)
+        return [_rows_of(arrays, rows) for arrays in columns]
     distinct = rows.distinct if isinstance(rows, OrderedRows) else rows
-    wanted = _rows_of_all(distinct, length, count)
+    all_rows = _rows_of_all(distinct, length, count)
     tree = field_tree(field, column_of, joined)
-    arrays = yield from SimilarPages(tree, wanted, tree.shared(context)).decode()
+    arrays = yield from SimilarPages(tree, all_rows, tree.shared(context)).decode()
     if isinstance(rows, OrderedRows):
         arrays = [_reordered(array, rows) for array in arrays]
     return split_columns(arrays, count, len(rows))
@@ -109,7 +109,7 @@ def decode_columns(
 
 def _rows_of(arrays: Sequence[pa.Array], rows: RowRange) -> list[pa.Array]:
     """A range of the rows of a column."""
-    found = []
+    parts = []
     start = rows.start
     left = len(rows)
     for array in arrays:
@@ -117,8 +117,8 @@ def _rows_of(arrays: Sequence[pa.Array], rows: RowRange) -> list[pa.Array]:
         start -= min(start, len(array))
         left -= len(part)
         if len(part):
-            found += split_array(part, len(part))
-    return found
+            parts += split_array(part, len(part))
+    return parts
 
 
 def _rows_of_all(rows: Rows, length: int, count: int) -> Rows:
@@ -132,4 +132,4 @@ def _reordered(array: pa.Array, rows: OrderedRows) -> pa.Array:
     """The requested ``rows`` of some columns, from an array of their distinct rows."""
     length = len(rows.distinct)
     firsts = np.arange(0, len(array), length)
-    return take_rows(array, from_numpy(np.add.outer(firsts, rows.places).ravel()))
+    return take_rows(array, from_numpy(np.add.outer(firsts, rows.indices).ravel()))

@@ -84,8 +84,8 @@ def decode_constants(
     if is_variable(type_):
         spend(int(np.array([value.nbytes for value in values]) @ counts))
     owners = np.repeat(np.arange(len(pages)), counts)
-    wanted = from_numpy(owners) if is_null is None else pa.array(owners, mask=is_null)
-    return take_rows(concat_arrays(values), wanted)
+    indices = from_numpy(owners) if is_null is None else pa.array(owners, mask=is_null)
+    return take_rows(concat_arrays(values), indices)
 
 
 def _inline(encoding: Any, type_: pa.DataType) -> pa.Array | None:

@@ -45,7 +45,7 @@ def block_array(
     data = blocks.data
     if encoding.WhichOneof("compression") == "general":
         scheme = scheme_of(encoding.general)
-        data = [decompress(scheme, one) for one in data]
+        data = [decompress(scheme, buffer) for buffer in data]
         encoding = encoding.general.values
     is_variable = encoding.WhichOneof("compression") == "variable"
     if len(data) > 1 and is_variable and not encoding.variable.HasField("values"):
@@ -54,8 +54,8 @@ def block_array(
         if values.offsets[-1] <= MAX_OFFSET:
             return to_arrow(values)
     parts = [
-        to_arrow(decode(encoding, Block(one, count), context))
-        for one, count in zip(data, blocks.counts.tolist(), strict=True)
+        to_arrow(decode(encoding, Block(buffer, count), context))
+        for buffer, count in zip(data, blocks.counts.tolist(), strict=True)
     ]
     return concat_arrays(parts)
 

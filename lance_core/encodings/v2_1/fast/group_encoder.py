@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 _DICTIONARY_BITS = 128
 """Bits of wide values that may have a dictionary."""
 
-Places = npt.NDArray[np.intp]
+Positions = npt.NDArray[np.intp]
 """Positions of columns of a group."""
 
 
@@ -84,17 +84,17 @@ class _Columns(NamedTuple):
     rows: int
     valid: npt.NDArray[np.bool_] | None
 
-    def column(self, place: int) -> pa.Array:
-        return self.values.slice(place * self.rows, self.rows)
+    def column(self, position: int) -> pa.Array:
+        return self.values.slice(position * self.rows, self.rows)
 
-    def select(self, places: Places) -> _Columns:
-        """The columns at ``places``, which ascend; all columns are not copied."""
-        if len(places) == len(self.numbers):
+    def select(self, positions: Positions) -> _Columns:
+        """The columns at ``positions``, which ascend; all columns are not copied."""
+        if len(positions) == len(self.numbers):
             return self
-        chosen = places.tolist()
+        chosen = positions.tolist()
         values = pa.concat_arrays(list(map(self.column, chosen)))
-        valid = None if self.valid is None else self.valid[places]
-        return _Columns([self.numbers[place] for place in chosen], values, self.rows, valid)
+        valid = None if self.valid is None else self.valid[positions]
+        return _Columns([self.numbers[position] for position in chosen], values, self.rows, valid)
 
 
 def _joined(numbers: Sequence[int], arrays: Sequence[pa.Array], has_nulls: bool) -> _Columns:
@@ -120,7 +120,7 @@ def _pages_of(columns: _Columns, context: EncodeContext) -> dict[int, EncodedPag
     if empty:
         levels = ravel((ItemLayer(columns.rows, valid[empty[0]]),))
         page = _page(null_page(levels, None), columns.rows)
-        pages = {columns.numbers[place]: page for place in empty}
+        pages = {columns.numbers[position]: page for position in empty}
     for part in (~is_null & ~has_runs, ~is_null & has_runs):
         if part.any():
             pages |= _Group(columns.select(np.flatnonzero(part)), context).pages()
@@ -150,11 +150,11 @@ class _Group:
     def _number_pages(self) -> dict[int, EncodedPage]:
         size = self._type.bit_width // 8
         words = self._octets(size * _padded(self._count)).view(f"<u{size}")
-        pages, places = self._constant_pages(_are_same(words[:, : self._count], self._valid))
+        pages, positions = self._constant_pages(_are_same(words[:, : self._count], self._valid))
         if self._is_new and size == 8:
-            found, places = self._dictionary_pages(words.view(np.uint8), places)
-            pages |= found
-        return self._fixed_pages(places, _rows(words, places)) | pages
+            with_dictionary, positions = self._dictionary_pages(words.view(np.uint8), positions)
+            pages |= with_dictionary
+        return self._fixed_pages(positions, _rows(words, positions)) | pages
 
     def _raw_pages(self) -> dict[int, EncodedPage]:
         """The pages of booleans, and of values that are wider than numbers."""
@@ -164,14 +164,14 @@ class _Group:
             same = _bits_are_same(octets, self._valid, self._count)
         else:
             same = _are_same(octets.view(f"V{bits // 8}"), self._valid)
-        pages, places = self._constant_pages(same)
+        pages, positions = self._constant_pages(same)
         if bits == _DICTIONARY_BITS:
-            found, places = self._dictionary_pages(octets, places)
-            pages |= found
-        if not len(places):
+            with_dictionary, positions = self._dictionary_pages(octets, positions)
+            pages |= with_dictionary
+        if not len(positions):
             return pages
-        values = flat_values(_rows(octets, places), bits, self._count, self._context)
-        return pages | self._stored(places, values)
+        values = flat_values(_rows(octets, positions), bits, self._count, self._context)
+        return pages | self._stored(positions, values)
 
     def _octets(self, size: int) -> npt.NDArray[np.uint8]:
         """A row with the bytes of the values for each column, padded with zeros to ``size``."""
@@ -180,15 +180,15 @@ class _Group:
             octets = as_fixed(values_of(self._columns.values)).octets().reshape(len(rows), -1)
             rows[:, : octets.shape[1]] = octets
             return rows
-        for place, row in enumerate(rows):
-            octets = as_fixed(values_of(self._columns.column(place))).octets()
+        for position, row in enumerate(rows):
+            octets = as_fixed(values_of(self._columns.column(position))).octets()
             row[: len(octets)] = octets
         return rows
 
     def _dictionary_pages(
-        self, octets: npt.NDArray[np.uint8], places: Places
-    ) -> tuple[dict[int, EncodedPage], Places]:
-        """The pages of columns of ``places`` with dictionaries, and the rest of ``places``.
+        self, octets: npt.NDArray[np.uint8], positions: Positions
+    ) -> tuple[dict[int, EncodedPage], Positions]:
+        """The pages of those columns that get dictionaries, and the ``positions`` of the others.
 
         ``octets`` has a row with the bytes of the values for each column of the group.
         """
@@ -196,7 +196,7 @@ class _Group:
         firsts = np.arange(0, octets.size, octets.shape[1])
         edges = firsts[:, None] + np.arange(0, size * (self._count + 1), size)
         values = ColumnValues(octets.reshape(-1), edges)
-        return self._coded_pages(values, places)
+        return self._coded_pages(values, positions)
 
     def _text_pages(self) -> dict[int, EncodedPage]:
         texts = as_variable(values_of(self._columns.values))
@@ -205,21 +205,21 @@ class _Group:
         offsets = texts.offsets.astype(np.int64)[edges + np.arange(self._count + 1)]
         values = ColumnValues(texts.octets(), offsets, texts.offset_bits // 8)
         same = np.zeros(len(offsets), np.bool_)
-        for place in np.flatnonzero(self._may_be_same(values)).tolist() if self._is_new else ():
+        for position in np.flatnonzero(self._may_be_same(values)).tolist() if self._is_new else ():
             if self._valid is None:
-                same[place] = texts_are_same(values.texts(place))
+                same[position] = texts_are_same(values.texts(position))
             else:
-                column = self._columns.column(place)
-                same[place] = constant_of(column, self._valid[place]) is not None
-        pages, places = self._constant_pages(same)
-        places = places[np.diff(offsets, axis=1).max(axis=1)[places] < NARROW]
-        found, places = self._coded_pages(values, places)
-        pages |= found
-        places = places[texts_are_short(values, self._type)[places]]
-        if not len(places):
+                column = self._columns.column(position)
+                same[position] = constant_of(column, self._valid[position]) is not None
+        pages, positions = self._constant_pages(same)
+        positions = positions[np.diff(offsets, axis=1).max(axis=1)[positions] < NARROW]
+        with_dictionary, positions = self._coded_pages(values, positions)
+        pages |= with_dictionary
+        positions = positions[texts_are_short(values, self._type)[positions]]
+        if not len(positions):
             return pages
-        chosen = text_values(values.select(places), self._type, self._context)
-        return pages | self._stored(places, chosen)
+        chosen = text_values(values.select(positions), self._type, self._context)
+        return pages | self._stored(positions, chosen)
 
     def _may_be_same(self, values: ColumnValues) -> npt.NDArray[np.bool_]:
         """For each column, False if its first and its last text that is not null differ."""
@@ -236,44 +236,46 @@ class _Group:
                 same &= (octets[0] == octets[1]) | (lengths == 0)
         return np.asarray(same)
 
-    def _constant_pages(self, same: npt.NDArray[np.bool_]) -> tuple[dict[int, EncodedPage], Places]:
+    def _constant_pages(
+        self, same: npt.NDArray[np.bool_]
+    ) -> tuple[dict[int, EncodedPage], Positions]:
         """The pages of columns whose values are the ``same``, and the positions of the others."""
         if not self._is_new:
             return {}, np.arange(len(same))
         pages = {}
-        for place in np.flatnonzero(same).tolist():
-            valid = None if self._valid is None else self._valid[place]
-            first = place * self._count + (0 if valid is None else int(valid.argmax()))
+        for position in np.flatnonzero(same).tolist():
+            valid = None if self._valid is None else self._valid[position]
+            first = position * self._count + (0 if valid is None else int(valid.argmax()))
             levels = ravel((ItemLayer(self._count, valid),))
             page = constant_page(levels, self._columns.values.slice(first, 1))
-            pages[self._columns.numbers[place]] = _page(page, self._count)
+            pages[self._columns.numbers[position]] = _page(page, self._count)
         return pages, np.flatnonzero(~same)
 
     def _coded_pages(
-        self, values: ColumnValues, places: Places
-    ) -> tuple[dict[int, EncodedPage], Places]:
-        """The pages of columns of ``places`` with dictionaries, and the rest of ``places``."""
-        coded = column_dictionaries(values, places, self._context.kernels)
+        self, values: ColumnValues, positions: Positions
+    ) -> tuple[dict[int, EncodedPage], Positions]:
+        """The pages of those columns that get dictionaries, and the ``positions`` of the others."""
+        coded = column_dictionaries(values, positions, self._context.kernels)
         if coded is None:
-            return {}, places
-        words = np.zeros((len(coded.places), _padded(self._count)), np.uint32)
+            return {}, positions
+        words = np.zeros((len(coded.positions), _padded(self._count)), np.uint32)
         words[:, : self._count] = coded.codes
         dictionaries = stored_dictionaries(coded.items, self._context)
-        stored = dict(zip(coded.places.tolist(), dictionaries, strict=True))
-        rest = np.setdiff1d(places, coded.places, assume_unique=True)
-        return self._fixed_pages(coded.places, words, stored), rest
+        stored = dict(zip(coded.positions.tolist(), dictionaries, strict=True))
+        rest = np.setdiff1d(positions, coded.positions, assume_unique=True)
+        return self._fixed_pages(coded.positions, words, stored), rest
 
     def _fixed_pages(
         self,
-        places: Places,
+        positions: Positions,
         words: Rows,
         dictionaries: Mapping[int, StoredDictionary] = MappingProxyType({}),
     ) -> dict[int, EncodedPage]:
-        """The pages of the columns at ``places``, whose numbers or codes are the rows of ``words``.
+        """The pages of the columns at ``positions``; ``words`` has their numbers or codes as rows.
 
         These are padded with zeros to whole chunks of 1024 values.
         """
-        if not len(places):
+        if not len(positions):
             return {}
         codecs = number_codecs(words, self._count, self._context.kernels)
         pages: dict[int, EncodedPage] = {}
@@ -283,22 +285,22 @@ class _Group:
                 rows = _rows(words, chosen)
                 values = number_values(rows, self._count, codec, self._context)
                 if values is not None:
-                    pages |= self._stored(places[chosen], values, dictionaries)
+                    pages |= self._stored(positions[chosen], values, dictionaries)
         return pages
 
     def _stored(
         self,
-        places: Places,
+        positions: Positions,
         values: GroupValues,
         dictionaries: Mapping[int, StoredDictionary] = MappingProxyType({}),
     ) -> dict[int, EncodedPage]:
-        """The pages of the columns at ``places``, by column number."""
-        definition = None if self._valid is None else _definition(_rows(self._valid, places))
-        stored = [dictionaries.get(place) for place in places.tolist()]
+        """The pages of the columns at ``positions``, by column number."""
+        definition = None if self._valid is None else _definition(_rows(self._valid, positions))
+        stored = [dictionaries.get(position) for position in positions.tolist()]
         pages = group_pages(values, definition, stored, self._count, self._context)
         if pages is None:
             return {}
-        numbers = [self._columns.numbers[place] for place in places.tolist()]
+        numbers = [self._columns.numbers[position] for position in positions.tolist()]
         return dict(zip(numbers, pages, strict=True))
 
 
@@ -316,9 +318,9 @@ def _padded(count: int) -> int:
     return -(-count // CHUNK) * CHUNK
 
 
-def _rows(values: npt.NDArray[Any], places: Places) -> npt.NDArray[Any]:
-    """The rows at ``places``, which ascend; all rows are not copied."""
-    return values if len(places) == len(values) else values[places]
+def _rows(values: npt.NDArray[Any], positions: Positions) -> npt.NDArray[Any]:
+    """The rows at ``positions``, which ascend; all rows are not copied."""
+    return values if len(positions) == len(values) else values[positions]
 
 
 def _are_same(
@@ -335,7 +337,7 @@ def _bits_are_same(
     octets: npt.NDArray[np.uint8], valid: npt.NDArray[np.bool_] | None, count: int
 ) -> npt.NDArray[np.bool_]:
     """For each row of ``count`` bits, if all that are not null are equal."""
-    wanted = np.ones((1, count), np.bool_) if valid is None else valid
-    mask = np.packbits(wanted, axis=1, bitorder="little")
-    found = octets & mask
-    return np.asarray(~found.any(axis=1) | (found == mask).all(axis=1))
+    is_valid = np.ones((1, count), np.bool_) if valid is None else valid
+    mask = np.packbits(is_valid, axis=1, bitorder="little")
+    set_bits = octets & mask
+    return np.asarray(~set_bits.any(axis=1) | (set_bits == mask).all(axis=1))

@@ -91,9 +91,9 @@ def number_values(
             return None
         edges = np.arange(len(words) + 1) * (len(runs.counts) // len(words))
         return GroupValues(runs.encoding, runs.buffers, runs.sizes, runs.counts, edges)
-    one = encode(FixedWidth.of(values[0]), target)
+    first = encode(FixedWidth.of(values[0]), target)
     packed, sizes = context.kernels.pack_inline(words.reshape(-1))
-    return _alike(one, len(words), pa.py_buffer(packed), sizes)
+    return _alike(first, len(words), pa.py_buffer(packed), sizes)
 
 
 def flat_values(
@@ -101,14 +101,14 @@ def flat_values(
 ) -> GroupValues:
     """Store ``count`` values of ``bits`` bits of each row of bytes as they are."""
     target = Target(Place.MINI_BLOCK, context.registry, ("flat",))
-    one = encode(FixedWidth(pa.py_buffer(octets[0]), bits, count), target)
+    first = encode(FixedWidth(pa.py_buffer(octets[0]), bits, count), target)
     data = pa.py_buffer(octets.reshape(-1))
-    return _alike(one, len(octets), data, np.tile(one.sizes[0], len(octets)))
+    return _alike(first, len(octets), data, np.tile(first.sizes[0], len(octets)))
 
 
 def text_values(columns: ColumnValues, type_: pa.DataType, context: EncodeContext) -> GroupValues:
     """Encode columns of short texts of one type (`texts_are_short`)."""
-    one = mini_block_values(columns.texts(0), type_, NO_OPTIONS, context)
+    first = mini_block_values(columns.texts(0), type_, NO_OPTIONS, context)
     octets, offsets = columns.joined(context.kernels)
     data, sizes, counts = context.kernels.split_variable(
         octets, offsets, columns.offset_bytes, CHUNK_BYTES, len(columns.edges)
@@ -116,13 +116,13 @@ def text_values(columns: ColumnValues, type_: pa.DataType, context: EncodeContex
     rows = columns.edges.shape[1] - 1
     stops = np.arange(len(columns.edges) + 1) * rows
     edges = np.searchsorted(edges_of(counts), stops)
-    return GroupValues(one.encoding, [data], sizes[None], counts, edges)
+    return GroupValues(first.encoding, [data], sizes[None], counts, edges)
 
 
-def _alike(one: Encoded, count: int, data: pa.Buffer, sizes: Int64Array) -> GroupValues:
-    """The values of ``count`` columns with as many values in each chunk as ``one`` has."""
-    edges = np.arange(count + 1) * len(one.counts)
-    return GroupValues(one.encoding, [data], sizes[None], np.tile(one.counts, count), edges)
+def _alike(first: Encoded, count: int, data: pa.Buffer, sizes: Int64Array) -> GroupValues:
+    """The values of ``count`` columns with as many values in each chunk as ``first`` has."""
+    edges = np.arange(count + 1) * len(first.counts)
+    return GroupValues(first.encoding, [data], sizes[None], np.tile(first.counts, count), edges)
 
 
 def group_pages(
@@ -244,9 +244,9 @@ def _number_blocks(items: ColumnItems, context: EncodeContext) -> list[_Block]:
     counts = np.diff(items.edges)
     blocks: dict[int, _Block] = {}
     fits = counts <= CHUNK
-    for place in np.flatnonzero(~fits).tolist():
-        values = FixedWidth(parts[place], bits, int(counts[place]))
-        blocks[place] = encode_block(values, NO_OPTIONS, context)
+    for column in np.flatnonzero(~fits).tolist():
+        values = FixedWidth(parts[column], bits, int(counts[column]))
+        blocks[column] = encode_block(values, NO_OPTIONS, context)
     few = np.flatnonzero(fits)
     words = np.zeros((len(few), CHUNK), f"<u{bits // 8}")
     stored = np.frombuffer(items.data, words.dtype)
@@ -258,12 +258,12 @@ def _number_blocks(items: ColumnItems, context: EncodeContext) -> list[_Block]:
         packed, lengths = context.kernels.pack_inline(words[packs].reshape(-1))
         how = InlineBitpacking(uncompressed_bits_per_value=bits)
         encoding = CompressiveEncoding(inline_bitpacking=how)
-        data = [(encoding, one) for one in _slices(pa.py_buffer(packed), edges_of(lengths))]
+        data = [(encoding, part) for part in _slices(pa.py_buffer(packed), edges_of(lengths))]
         blocks |= zip(few[packs].tolist(), data, strict=True)
     flat = few[~packs].tolist()
-    data = compress_dictionaries(flat_encoding(bits), [parts[place] for place in flat], context)
+    data = compress_dictionaries(flat_encoding(bits), [parts[column] for column in flat], context)
     blocks |= zip(flat, data, strict=True)
-    return [blocks[place] for place in range(len(counts))]
+    return [blocks[column] for column in range(len(counts))]
 
 
 def _variable_blocks(

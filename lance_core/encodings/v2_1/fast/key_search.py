@@ -44,17 +44,20 @@ def find_integers(
     if first is None or last is None or last - first >= MAX_PAGES:
         return None
     searches = []
-    for page, some in split_rows(leaf.column, rows, leaf.path):
+    for page, page_rows in split_rows(leaf.column, rows, leaf.path):
         plan = leaf.plan(page, context)
         if not isinstance(plan, MiniBlockPlan) or not _is_searchable(plan):
             return None
-        searches.append((page, plan, some))
-    found = yield from run_interleaved(
-        [leaf.located(page, _find(plan, some, index, context)) for page, plan, some in searches]
+        searches.append((page, plan, page_rows))
+    matches = yield from run_interleaved(
+        [
+            leaf.located(page, _find(plan, page_rows, index, context))
+            for page, plan, page_rows in searches
+        ]
     )
-    starts = accumulate((len(some) for _, _, some in searches), initial=0)
-    positions = [own + start for (own, _), start in zip(found, starts, strict=False)]
-    return np.concatenate(positions), np.concatenate([members for _, members in found])
+    starts = accumulate((len(page_rows) for _, _, page_rows in searches), initial=0)
+    positions = [own + start for (own, _), start in zip(matches, starts, strict=False)]
+    return np.concatenate(positions), np.concatenate([members for _, members in matches])
 
 
 def _is_searchable(plan: MiniBlockPlan) -> bool:

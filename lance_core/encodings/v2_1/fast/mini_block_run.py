@@ -60,25 +60,25 @@ class MiniBlockRun(NamedTuple):
         self._check()
         known = self.cache.descriptions
         new = known.missing(self.numbers)
-        wanted = self._descriptions(new)
+        descriptions = self._descriptions(new)
         starts, stops = self.table.buffers(self.numbers, 1)
         num_rows = int(self.table.num_rows[self.numbers].sum())
         # If all bytes are needed, fetch them in the same round.
         is_early = len(new) > 0 and isinstance(rows, RowRange) and len(rows) == num_rows
         if is_early:
             ranges, begins = span_places(0, starts, stops, context.coalesce_gap)
-            buffers = yield concatenated([wanted, ranges])
+            buffers = yield concatenated([descriptions, ranges])
         elif len(new):
-            buffers = yield wanted
+            buffers = yield descriptions
         if len(new):
-            block = self._described(new, buffers[: len(wanted)], context)
+            block = self._described(new, buffers[: len(descriptions)], context)
             known = self.cache.descriptions = known.with_block(new, block)
         pages, num_chunks = self._chunked(known.of(self.numbers, context.kernels.join_slices))
         self.cache.keep(self.numbers, pages)
         if not is_early:
             return (yield from pages.decode(rows, context))
         positions = pages.table.starts + np.repeat(begins - starts, num_chunks)
-        read = ChunkBytes.of(buffers[len(wanted) :], positions, context)
+        read = ChunkBytes.of(buffers[len(descriptions) :], positions, context)
         return pages.part(rows, np.arange(pages.num_chunks), read, context)
 
     def _of_messages(
@@ -109,8 +109,8 @@ class MiniBlockRun(NamedTuple):
     def _descriptions(self, new: Int64Array) -> RangeArrays:
         """The ranges that describe the pages ``new``: all of one kind, then all of the next."""
         numbers = [0, *range(2, 2 + self.plan.has_dictionary + self.plan.has_lists)]
-        places = self.table.edges[new] + np.array(numbers)[:, None]
-        return RangeArrays(self.table.starts[places.ravel()], self.table.stops[places.ravel()])
+        buffers = self.table.edges[new] + np.array(numbers)[:, None]
+        return RangeArrays(self.table.starts[buffers.ravel()], self.table.stops[buffers.ravel()])
 
     def _described(
         self, new: Int64Array, buffers: Sequence[pa.Buffer], context: DecodeContext

@@ -93,7 +93,7 @@ def _of_chunks(
         return None
     read = yield from pages.read(chunks, context)
     at = ChunkPositions(counts, chunk, position)
-    return pages.few(chunks, at, read, rows.places, context)
+    return pages.few(chunks, at, read, rows.indices, context)
 
 
 def _of_equal_rows(

@@ -99,8 +99,11 @@ class PageClasses(NamedTuple):
         classes = prints[0] if len(runs) == 1 else np.unique(prints, axis=1, return_inverse=True)[1]
         classes = np.where(is_alone, _ALONE, classes)
         check = _are_constant if node.is_leaf else _have_one_value
-        lonely = [(own, pages[mine == _ALONE]) for own, mine in zip(runs, prints, strict=True)]
-        if not all(check(own, mine) for own, mine in lonely):
+        lonely = [
+            (own, pages[fingerprints == _ALONE])
+            for own, fingerprints in zip(runs, prints, strict=True)
+        ]
+        if not all(check(own, pages_alone) for own, pages_alone in lonely):
             return None
         names = np.unique(classes).tolist()
         masks = [classes == name for name in names]
@@ -147,7 +150,9 @@ class PageClasses(NamedTuple):
             decodings.append(runs.decode(groups, self.context))
         scales, kernels = (1,) * len(self.runs), self.context.kernels
         parts = aligned((yield from run_interleaved(decodings)))
-        return concat_arrays([assemble(self.node, some, scales, kernels) for some in parts])
+        return concat_arrays(
+            [assemble(self.node, leaf_parts, scales, kernels) for leaf_parts in parts]
+        )
 
     def _numbers(self, mask: BoolArray) -> Int64Array:
         """The requested rows of the pages; all rows are `RowIndices`."""

@@ -42,11 +42,11 @@ class DescribedPages(NamedTuple):
 class PageDescriptions(NamedTuple):
     """The descriptions of pages of a column that are known so far. Immutable.
 
-    ``places`` has for each page the number of its block, -1 if it is not described, and the starts
-    and stops of its words, repetition index and items in the block.
+    ``locations`` has for each page the number of its block, -1 if it is not described, and the
+    starts and stops of its words, repetition index and items in the block.
     """
 
-    places: Int64Array
+    locations: Int64Array
     blocks: tuple[DescribedPages, ...]
 
     @classmethod
@@ -56,31 +56,35 @@ class PageDescriptions(NamedTuple):
 
     def missing(self, pages: Int64Array) -> Int64Array:
         """Those of ``pages`` that are not described."""
-        found: Int64Array = pages[self.places[0, pages] < 0]
-        return found
+        undescribed: Int64Array = pages[self.locations[0, pages] < 0]
+        return undescribed
 
     def with_block(self, pages: Int64Array, block: DescribedPages) -> PageDescriptions:
         """These descriptions and those of ``pages``."""
-        places = self.places.copy()
-        places[0, pages] = len(self.blocks)
+        locations = self.locations.copy()
+        locations[0, pages] = len(self.blocks)
         for row, sizes in ((1, block.sizes), (3, block.rep_sizes), (5, block.num_items)):
             stops = sizes.cumsum()
-            places[row, pages], places[row + 1, pages] = stops - sizes, stops
-        return PageDescriptions(places, (*self.blocks, block))
+            locations[row, pages], locations[row + 1, pages] = stops - sizes, stops
+        return PageDescriptions(locations, (*self.blocks, block))
 
     def of(self, pages: Int64Array, join: JoinSlices) -> DescribedPages:
         """The descriptions of ascending ``pages``, none of which is missing."""
-        places: Int64Array = self.places[:, pages]
-        used, owners = np.unique(places[0], return_inverse=True)
+        locations: Int64Array = self.locations[:, pages]
+        used, owners = np.unique(locations[0], return_inverse=True)
         blocks: list[DescribedPages] = [self.blocks[number] for number in used.tolist()]
         if len(blocks) == 1 and len(blocks[0].sizes) == len(pages):
             return blocks[0]
-        words = join([pa.py_buffer(one.words) for one in blocks], owners, places[1], places[2])
-        index = join([pa.py_buffer(one.rep_index) for one in blocks], owners, places[3], places[4])
-        sizes, rep_sizes, num_items = places[2::2] - places[1::2]
+        words = join(
+            [pa.py_buffer(block.words) for block in blocks], owners, locations[1], locations[2]
+        )
+        index = join(
+            [pa.py_buffer(block.rep_index) for block in blocks], owners, locations[3], locations[4]
+        )
+        sizes, rep_sizes, num_items = locations[2::2] - locations[1::2]
         items = None
         if blocks[0].items is not None:
-            spans = zip(owners.tolist(), places[5].tolist(), num_items.tolist(), strict=True)
+            spans = zip(owners.tolist(), locations[5].tolist(), num_items.tolist(), strict=True)
             parts = [blocks[owner].items.slice(start, count) for owner, start, count in spans]
             items = concat_arrays(parts)
         return DescribedPages(words, sizes, index, rep_sizes, items, num_items)
@@ -105,5 +109,5 @@ class PageCache:
 
     def keep(self, pages: Int64Array, chunked: ChunkedPages) -> None:
         """Keep the chunks of ``pages``, and those of the last sets of pages."""
-        kept = list(self._chunked.items())[1 - MAX_KEPT :]
-        self._chunked = {**dict(kept), pages.tobytes(): chunked}
+        recent = list(self._chunked.items())[1 - MAX_KEPT :]
+        self._chunked = {**dict(recent), pages.tobytes(): chunked}

@@ -94,14 +94,14 @@ class PageRuns:
 
     def groups(self, rows: Rows) -> list[PageGroup]:
         """Group consecutive pages that hold some of ``rows``."""
-        kept = self._tables.groups
-        if isinstance(rows, RowRange) and rows in kept:
-            return kept[rows]
+        cached = self._tables.groups
+        if isinstance(rows, RowRange) and rows in cached:
+            return cached[rows]
         pages, cuts = self.pages_of(rows)
         if isinstance(rows, RowRange):
-            found = self.groups_in(pages, rows)
-            self._tables.groups = {**dict(list(kept.items())[1 - MAX_KEPT :]), rows: found}
-            return found
+            groups = self.groups_in(pages, rows)
+            self._tables.groups = {**dict(list(cached.items())[1 - MAX_KEPT :]), rows: groups}
+            return groups
         values, ends = rows.values, cuts.tolist()
         return [
             self._group(RowIndices(values[ends[a] : ends[b]]), pages[a:b])
@@ -144,13 +144,13 @@ class PageRuns:
     def fingerprints(self, kinds: Int64Array) -> Int64Array:
         """For each page, given its kind, the `_fingerprint` of its encoding."""
         prints = self._tables.prints
-        found = prints[kinds]
-        new = found == _UNKNOWN
+        page_prints = prints[kinds]
+        new = page_prints == _UNKNOWN
         if new.any():
             for kind in np.unique(kinds[new]).tolist():
                 prints[kind] = self._fingerprint(kind)
-            found = prints[kinds]
-        return found
+            page_prints = prints[kinds]
+        return page_prints
 
     def _fingerprint(self, kind: int) -> int:
         """A number that pages with equal encodings share; -1 for pages that are read separately."""

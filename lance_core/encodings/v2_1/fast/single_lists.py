@@ -113,7 +113,7 @@ class _ChunkLists:
         self._pages, self._rows = pages, rows
         self._header = ChunkHeader(pages.form)
         levels = message.rep_compression, message.def_compression
-        self._key = pages.kinds.kinds, *(one.SerializeToString() for one in levels)
+        self._key = pages.kinds.kinds, *(encoding.SerializeToString() for encoding in levels)
         form = pages.form
         self._rep = _ChunkLevels(levels[0]) if form.has_rep else None
         self._definition = _ChunkLevels(levels[1]) if form.has_def else None
@@ -140,10 +140,10 @@ class _ChunkLists:
         octets = bytes(data[parts.starts[0] : end])
         levels = parts.num_levels, parts.sizes[:number], octets
         key = (*self._key, count, expected, row, *levels)
-        found: tuple[Levels, slice] | None = memo.get(key)
-        if found is None:
-            found = memo[key] = self._row(data, parts, (count, row, *expected), context)
-        return LeafPart(found[0], self._values(data, parts, count, found, context))
+        row_part: tuple[Levels, slice] | None = memo.get(key)
+        if row_part is None:
+            row_part = memo[key] = self._row(data, parts, (count, row, *expected), context)
+        return LeafPart(row_part[0], self._values(data, parts, count, row_part, context))
 
     def _expected(self, chunk: int) -> tuple[int, int, bool]:
         """The range of rows that start in a chunk, and True if it starts inside another row."""
@@ -170,13 +170,13 @@ class _ChunkLists:
         begin, stop = int(starts[row - first]), total
         if row + 1 < last:
             stop = int(starts[row + 1 - first])
-        where, found = slice(begin, stop), total
+        where, num_values = slice(begin, stop), total
         if definition is not None and kinds.max_visible_def < kinds.max_def:
             visible = definition <= kinds.max_visible_def
-            found = int(np.count_nonzero(visible))
+            num_values = int(np.count_nonzero(visible))
             before = int(np.count_nonzero(visible[:begin]))
             where = slice(before, before + int(np.count_nonzero(visible[begin:stop])))
-        if found != count:
+        if num_values != count:
             raise CorruptFileError("the levels of a chunk do not match its values")
         levels = Levels(kinds, rep, definition, total).part(begin, stop)
         check_levels(levels, context.kernels)
@@ -186,11 +186,11 @@ class _ChunkLists:
         self, data: memoryview, parts: Parts, context: DecodeContext
     ) -> tuple[LevelArray | None, LevelArray | None]:
         octets = np.frombuffer(data, np.uint8)
-        places = zip(parts.starts, parts.sizes, strict=True)
+        spans = zip(parts.starts, parts.sizes, strict=True)
         rep, definition = (
             None
             if decoder is None
-            else decoder.decode(octets, next(places), parts.num_levels, context)
+            else decoder.decode(octets, next(spans), parts.num_levels, context)
             for decoder in (self._rep, self._definition)
         )
         return rep, definition
@@ -200,10 +200,10 @@ class _ChunkLists:
         data: memoryview,
         parts: Parts,
         count: int,
-        wanted: tuple[Levels, slice],
+        row_part: tuple[Levels, slice],
         context: DecodeContext,
     ) -> pa.Array:
-        levels, where = wanted
+        levels, where = row_part
         pages, first = self._pages, self._header.num_levels
         starts, sizes = parts.starts[first:], parts.sizes[first:]
         number = where.stop - where.start
@@ -214,8 +214,8 @@ class _ChunkLists:
                 return _array(values, pages.type, context.validate_utf8)
             return _items_at(values, levels, pages, context)
         octets = np.frombuffer(data, np.uint8)
-        place = np.array(starts).reshape(-1, 1), np.array(sizes).reshape(-1, 1)
-        source = MiniBlockChunks(octets, *place, np.array([count]))
+        spans = np.array(starts).reshape(-1, 1), np.array(sizes).reshape(-1, 1)
+        source = MiniBlockChunks(octets, *spans, np.array([count]))
         decoded = decode(pages.message.value_compression, source, context)
         if pages.items is not None:
             items, kernels = Dictionary(pages.items), context.kernels
@@ -236,12 +236,12 @@ class _ChunkLevels:
     def decode(
         self,
         data: npt.NDArray[np.uint8],
-        place: tuple[int, int],
+        span: tuple[int, int],
         count: int,
         context: DecodeContext,
     ) -> LevelArray:
-        """The ``count`` levels at ``place`` (start and size), which is within ``data``."""
-        start, size = place
+        """The ``count`` levels at ``span`` (start and size), which is within ``data``."""
+        start, size = span
         units, unit = -(-count // CHUNK), packed_bytes(self._width)
         if self._width >= 0 and size == units * unit:
             octets = data[start : start + size]
@@ -270,9 +270,9 @@ def _items_at(
     width = len(indices[0])
     if any(len(index) != width for index in indices):
         raise CorruptFileError("the dictionary indices have different widths")
-    found = FixedWidth(pa.py_buffer(b"".join(indices)), 8 * width, len(indices))
+    index_values = FixedWidth(pa.py_buffer(b"".join(indices)), 8 * width, len(indices))
     where, items = slice(0, len(indices)), Dictionary(pages.items)
-    return dictionary_values(found, where, levels, items, pages.type, context.kernels)
+    return dictionary_values(index_values, where, levels, items, pages.type, context.kernels)
 
 
 def _array(values: list[bytes | memoryview], type_: pa.DataType, validate_utf8: bool) -> pa.Array:

@@ -73,11 +73,11 @@ class ColumnValues(NamedTuple):
         return np.frombuffer(data, np.uint8), np.append(edges[:, :-1].reshape(-1), ends[-1])
 
     def codes(
-        self, places: Int64Array, most: int, kernels: Kernels
+        self, positions: Int64Array, most: int, kernels: Kernels
     ) -> tuple[Codes, Int64Array, Int64Array]:
         """See `Kernels.dictionary_codes`."""
         edges = self.edges.reshape(-1)
-        return kernels.dictionary_codes(self.data, edges, len(self.edges), places, most)
+        return kernels.dictionary_codes(self.data, edges, len(self.edges), positions, most)
 
 
 class ColumnItems(NamedTuple):
@@ -94,24 +94,24 @@ class ColumnItems(NamedTuple):
 
 
 class ColumnDictionaries(NamedTuple):
-    """Dictionaries of the columns at ``places``: a row of ``codes`` and the items of each."""
+    """Dictionaries of the columns at ``positions``: a row of ``codes`` and the items of each."""
 
-    places: npt.NDArray[np.intp]
+    positions: npt.NDArray[np.intp]
     codes: Codes
     items: ColumnItems
 
 
 def column_dictionaries(
-    values: ColumnValues, places: npt.NDArray[np.intp], kernels: Kernels
+    values: ColumnValues, positions: npt.NDArray[np.intp], kernels: Kernels
 ) -> ColumnDictionaries | None:
-    """The dictionaries of those columns at ``places`` for which a dictionary is likely to pay.
+    """The dictionaries of those columns at ``positions`` for which a dictionary is likely to pay.
 
     None if there is none.
     """
     count = values.edges.shape[1] - 1
-    if count < MIN_VALUES or not len(places):
+    if count < MIN_VALUES or not len(positions):
         return None
-    chosen = values.select(places)
+    chosen = values.select(positions)
     most, most_bytes = max_items(count), (_sizes(chosen) * SIZE_RATIO).astype(np.int64)
     may_have = most_bytes >= count * INDEX_BYTES
     rows = sample(count)
@@ -120,20 +120,22 @@ def column_dictionaries(
         may_have &= (ratio < UNIQUE_RATIO) & (np.ceil(ratio * count) <= most)
     if not may_have.any():
         return None
-    chosen, places = chosen.select(np.flatnonzero(may_have)), places[may_have]
+    chosen, positions = chosen.select(np.flatnonzero(may_have)), positions[may_have]
     codes, counts, firsts = chosen.codes(np.arange(count), most, kernels)
     starts, stops = chosen.edges.reshape(-1)[firsts], chosen.edges.reshape(-1)[firsts + 1]
-    found = counts <= most
-    stored = counts * found  # columns with too many items have no firsts
+    has_dictionary = counts <= most
+    stored = counts * has_dictionary  # columns with too many items have no firsts
     totals = edges_of(stops - starts)[edges_of(stored)]
     sizes = np.diff(totals) + (counts + 1) * values.offset_bytes
-    found &= sizes + count * INDEX_BYTES <= most_bytes[may_have]
-    if not found.any():
+    has_dictionary &= sizes + count * INDEX_BYTES <= most_bytes[may_have]
+    if not has_dictionary.any():
         return None
-    kept = np.repeat(found, stored)
-    data, offsets = kernels.gather_variable(values.data, starts[kept], stops[kept])
-    items = ColumnItems(data, offsets, edges_of(counts[found]), values.offset_bytes)
-    return ColumnDictionaries(places[found], codes.reshape(-1, count)[found], items)
+    is_stored = np.repeat(has_dictionary, stored)
+    data, offsets = kernels.gather_variable(values.data, starts[is_stored], stops[is_stored])
+    items = ColumnItems(data, offsets, edges_of(counts[has_dictionary]), values.offset_bytes)
+    return ColumnDictionaries(
+        positions[has_dictionary], codes.reshape(-1, count)[has_dictionary], items
+    )
 
 
 def _sizes(values: ColumnValues) -> Int64Array:
@@ -179,8 +181,8 @@ def _runs_fit(rows: Rows, room: Int64Array, per_chunk: int) -> BoolArray:
     Runs end at multiples of ``per_chunk`` values.
     """
     runs = 1 + np.count_nonzero(rows[:, 1:] != rows[:, :-1], axis=1)
-    found: BoolArray = runs <= room
-    chosen = np.flatnonzero(found)
+    fits: BoolArray = runs <= room
+    chosen = np.flatnonzero(fits)
     if len(chosen):
         values = rows[chosen]
         begins = np.ones(values.shape, np.bool_)
@@ -189,5 +191,5 @@ def _runs_fit(rows: Rows, room: Int64Array, per_chunk: int) -> BoolArray:
         lengths = np.diff(np.flatnonzero(begins), append=values.size)
         counts = np.count_nonzero(begins, axis=1)
         totals = np.add.reduceat(entries(lengths), counts.cumsum() - counts)
-        found[chosen] = totals <= room[chosen]
-    return found
+        fits[chosen] = totals <= room[chosen]
+    return fits

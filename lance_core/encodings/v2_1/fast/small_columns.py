@@ -95,8 +95,8 @@ class SmallColumns:
         """Append a batch of all fields; returns the arrays, by field, that do not wait here."""
         rows = batch.num_rows
         sizes = rows * self._widths // 8 + rows // 8 + 1
-        for place in np.flatnonzero(self._widths == 0).tolist():
-            sizes[place] = batch.column(int(self.numbers[place])).nbytes
+        for position in np.flatnonzero(self._widths == 0).tolist():
+            sizes[position] = batch.column(int(self.numbers[position])).nbytes
         self._sizes += sizes
         stay = self._sizes <= self._limit
         self._num_rows += rows
@@ -104,28 +104,30 @@ class SmallColumns:
             stay[:] = False
         leave: dict[int, Sequence[pa.Array]] = {}
         if not stay.all():
-            for place in np.flatnonzero(~stay).tolist():
-                leave[int(self.numbers[place])] = [one.column(place) for one in self._batches]
+            for position in np.flatnonzero(~stay).tolist():
+                leave[int(self.numbers[position])] = [
+                    earlier.column(position) for earlier in self._batches
+                ]
             self._keep(stay)
         others = np.setdiff1d(np.arange(self._num_fields), self.numbers).tolist()
         if len(self.numbers):
-            kept = batch.select(self.numbers.tolist()) if others else batch
+            selected = batch.select(self.numbers.tolist()) if others else batch
             if not self._arrays_stay:
-                kept = pa.concat_batches([kept, kept.slice(0, 0)])
-            self._batches.append(kept)
+                selected = pa.concat_batches([selected, selected.slice(0, 0)])
+            self._batches.append(selected)
         return {number: [*leave.get(number, ()), batch.column(number)] for number in others}
 
     def _keep(self, stay: np.ndarray) -> None:
         self.numbers, self._widths = self.numbers[stay], self._widths[stay]
         self._sizes = self._sizes[stay]
-        places = np.flatnonzero(stay).tolist()
-        self._batches = [one.select(places) for one in self._batches] if places else []
+        positions = np.flatnonzero(stay).tolist()
+        self._batches = [batch.select(positions) for batch in self._batches] if positions else []
 
     def sizes(self) -> Int64Array:
         """The bytes that wait, of each field; about 0 for a field that does not wait here."""
-        found = np.zeros(self._num_fields, np.int64)
-        found[self.numbers] = self._sizes
-        return found
+        waiting_bytes = np.zeros(self._num_fields, np.int64)
+        waiting_bytes[self.numbers] = self._sizes
+        return waiting_bytes
 
     def names(self, numbers: Sequence[int]) -> str:
         """The names of some fields, for an error."""
@@ -157,14 +159,14 @@ def flush_together(
     """
     sizes = columns.sizes().cumsum()
     batch = columns.joined()
-    places = dict(zip(columns.numbers.tolist(), range(batch.num_columns), strict=False))
+    positions = dict(zip(columns.numbers.tolist(), range(batch.num_columns), strict=False))
     first = 0
     while first < len(sizes):
         start = sizes[first - 1] if first else 0
         stop = max(first + 1, int(np.searchsorted(sizes, start + WINDOW_BYTES, side="right")))
-        numbers = [number for number in range(first, stop) if number in places]
+        numbers = [number for number in range(first, stop) if number in positions]
         # Only now: objects for all columns of the file at once would be collected as garbage.
-        arrays = {number: batch.column(places[number]) for number in numbers}
+        arrays = {number: batch.column(positions[number]) for number in numbers}
         try:
             pages = pages_together(arrays, context)
         except PluginError as error:

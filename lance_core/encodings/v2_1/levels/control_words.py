@@ -84,14 +84,16 @@ class ControlWords:
         """
         if (stops - starts < max(1, self.width)).any():
             raise CorruptFileError("a row has no control word")
-        places = self._places(data, starts, stops, kernels)
-        levels = self.levels(windows(data, places, self.width))
-        expected = np.searchsorted(places, starts)
-        found = levels.row_starts()
-        if not np.array_equal(expected, np.arange(len(starts)) if found is None else found):
+        positions = self._positions(data, starts, stops, kernels)
+        levels = self.levels(windows(data, positions, self.width))
+        expected = np.searchsorted(positions, starts)
+        row_starts = levels.row_starts()
+        if not np.array_equal(
+            expected, np.arange(len(starts)) if row_starts is None else row_starts
+        ):
             raise CorruptFileError("levels and repetition index do not agree")
         visible = levels.visible()
-        at = (places if visible is None else places[visible]) + self.width
+        at = (positions if visible is None else positions[visible]) + self.width
         if self.value_width:
             return ZippedLevels(levels, at, at + self.value_width)
         definition = levels.definition
@@ -103,7 +105,7 @@ class ControlWords:
         at = at + present * self.length_width
         return ZippedLevels(levels, at, at + lengths)
 
-    def _places(
+    def _positions(
         self, data: Bytes, starts: Int64Array, stops: Int64Array, kernels: Kernels
     ) -> Int64Array:
         """The positions of all levels of the rows."""

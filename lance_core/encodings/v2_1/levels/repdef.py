@@ -242,7 +242,9 @@ def _kinds(layers: Sequence[Layer]) -> list[int]:
     only some declare it.
     """
     kinds = []
-    last_list = max((n for n, one in enumerate(layers) if isinstance(one, ListLayer)), default=-1)
+    last_list = max(
+        (n for n, layer in enumerate(layers) if isinstance(layer, ListLayer)), default=-1
+    )
     visible: BoolArray | None = None  # slots that are not null and not inside a null struct
     is_nullable = False
     for number, layer in enumerate(layers):

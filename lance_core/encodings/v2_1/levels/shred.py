@@ -106,8 +106,8 @@ def _repeated(layer: Layer, times: int) -> ItemLayer:
 
 def _valid(array: pa.Array) -> BoolArray | None:
     if pa.types.is_dictionary(array.type) and array.dictionary.null_count:
-        found = array.dictionary.is_valid().take(array.indices).fill_null(False)
-        return np.asarray(found)
+        is_valid = array.dictionary.is_valid().take(array.indices).fill_null(False)
+        return np.asarray(is_valid)
     if not array.null_count:
         return None
     valid = pc.is_valid(array, memory_pool=memory_pool())

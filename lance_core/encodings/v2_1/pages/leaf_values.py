@@ -94,8 +94,8 @@ def dictionary_values(
 
 def _is_plain(items: pa.Array) -> bool:
     """True for numbers of whole bytes without nulls."""
-    kind = items.type
-    is_number = pa.types.is_primitive(kind) and kind.bit_width in (8, 16, 32, 64)
+    type_ = items.type
+    is_number = pa.types.is_primitive(type_) and type_.bit_width in (8, 16, 32, 64)
     return bool(is_number and not items.null_count)
 
 

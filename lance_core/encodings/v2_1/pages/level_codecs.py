@@ -46,15 +46,15 @@ def decode_level_block(
 def decode_levels(
     encoding: CompressiveEncoding,
     data: npt.NDArray[np.uint8],
-    place: tuple[Int64Array, Int64Array],
+    where: tuple[Int64Array, Int64Array],
     counts: Int64Array,
     context: DecodeContext,
 ) -> LevelArray:
-    """The concatenated levels of chunks with starts and sizes ``place`` and ``counts`` levels.
+    """The concatenated levels of chunks with starts and sizes ``where`` and ``counts`` levels.
 
     Raises `CorruptFileError` if a chunk has another number of levels.
     """
-    starts, sizes = place
+    starts, sizes = where
     total = int(counts.sum())
     if encoding.WhichOneof("compression") == "flat" and encoding.flat.bits_per_value == 16:
         if (sizes < counts * _BYTES).any():
@@ -84,12 +84,12 @@ def decode_levels(
 def take_levels(
     encoding: CompressiveEncoding,
     data: npt.NDArray[np.uint8],
-    place: tuple[Int64Array, Int64Array],
+    where: tuple[Int64Array, Int64Array],
     at: ChunkPositions,
     context: DecodeContext,
 ) -> LevelArray:
     """Picked levels out of those that `decode_levels` returns; raises as it does."""
-    starts, sizes = place
+    starts, sizes = where
     compression = encoding.WhichOneof("compression")
     if compression in _LIKE_VALUES:
         chunks = MiniBlockChunks.known(data, starts[None], sizes[None], at.counts)
@@ -99,7 +99,7 @@ def take_levels(
         pick_levels = context.kernels.pick_levels
         return pick_levels(data, starts, sizes, at.counts, at.packed, width)
     # Codecs that cannot skip: all levels are decoded.
-    return decode_levels(encoding, data, place, at.counts, context).take(at.places())
+    return decode_levels(encoding, data, where, at.counts, context).take(at.places())
 
 
 def _levels(values: Values, count: int) -> LevelArray:

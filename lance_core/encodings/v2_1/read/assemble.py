@@ -62,8 +62,8 @@ def _cut(leaf: DecodedLeaf, edges: Sequence[int]) -> list[LeafPart]:
         if (start, stop) == (own, leaf.edges[number + 1]):
             pieces.append(leaf.parts[number])
         else:
-            wanted = RowRange((start - own) * leaf.scale, (stop - own) * leaf.scale)
-            pieces.append(cut_part(leaf.parts[number], wanted))
+            rows = RowRange((start - own) * leaf.scale, (stop - own) * leaf.scale)
+            pieces.append(cut_part(leaf.parts[number], rows))
     return pieces
 
 
@@ -84,20 +84,20 @@ def assemble(
     return _assemble(root, leaves, 0)
 
 
-def _are_same(one: Levels, other: Levels) -> bool:
+def _are_same(left: Levels, right: Levels) -> bool:
     """True if two leaves have equal levels, as members of a struct without nulls have."""
-    return one is other or (
-        one.kinds == other.kinds
-        and one.count == other.count
-        and _equal(one.rep, other.rep)
-        and _equal(one.definition, other.definition)
+    return left is right or (
+        left.kinds == right.kinds
+        and left.count == right.count
+        and _equal(left.rep, right.rep)
+        and _equal(left.definition, right.definition)
     )
 
 
-def _equal(one: LevelArray | None, other: LevelArray | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return np.array_equal(one, other)
+def _equal(left: LevelArray | None, right: LevelArray | None) -> bool:
+    if left is None or right is None:
+        return left is right
+    return np.array_equal(left, right)
 
 
 def _assemble(node: Node, leaves: Sequence[_Unravelled], depth: int) -> pa.Array:
@@ -191,11 +191,11 @@ def _unscaled(leaf: _Unravelled, depth: int) -> ArrowLayer:
     return ArrowLayer(count, layer.nulls // leaf.scale, validity, None)
 
 
-def _check_same(one: ArrowLayer, other: ArrowLayer) -> None:
-    same = one.validity is other.validity or (
-        one.validity is not None
-        and other.validity is not None
-        and one.validity.equals(other.validity)
+def _check_same(left: ArrowLayer, right: ArrowLayer) -> None:
+    same = left.validity is right.validity or (
+        left.validity is not None
+        and right.validity is not None
+        and left.validity.equals(right.validity)
     )
     if not same:
         raise CorruptFileError("columns of the same field differ in their nulls")

@@ -38,9 +38,9 @@ class FieldLeaf:
 
     def rows_of(self, rows: Rows) -> Rows:
         """The rows of the column for ``rows`` of the field; `CorruptFileError` if it has fewer."""
-        found = rows if self.scale == 1 else _scaled(rows, self.scale)
-        check_within(self.column.column, found, self.column.path)
-        return found
+        column_rows = rows if self.scale == 1 else _scaled(rows, self.scale)
+        check_within(self.column.column, column_rows, self.column.path)
+        return column_rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,8 +108,8 @@ def field_tree(field: Field, column_of: Mapping[int, int], columns: Sequence[Col
     while column_of.get(first.id, -1) < 0 and first.children:
         first = first.children[0]
     number = column_of.get(first.id, -1)
-    kept = columns[number].decoder_cache if 0 <= number < len(columns) else None
-    known = kept.tree if isinstance(kept, ColumnCache) else None
+    cache = columns[number].decoder_cache if 0 <= number < len(columns) else None
+    known = cache.tree if isinstance(cache, ColumnCache) else None
     if isinstance(known, FieldTree) and known.is_of(field, column_of):
         known.expect()
         return known

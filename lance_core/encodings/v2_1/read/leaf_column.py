@@ -71,10 +71,10 @@ class LeafColumn:
     @classmethod
     def of(cls, column: Column, type_: pa.DataType, path: str) -> LeafColumn:
         """The leaf column cached with ``column``, or a new one if that was read as another type."""
-        kept: ColumnCache | None = column.decoder_cache
-        if kept is None or kept.leaf.type != type_ or kept.leaf.path != path:
-            kept = column.decoder_cache = ColumnCache(cls(column.without_cache(), type_, path))
-        return kept.leaf
+        cache: ColumnCache | None = column.decoder_cache
+        if cache is None or cache.leaf.type != type_ or cache.leaf.path != path:
+            cache = column.decoder_cache = ColumnCache(cls(column.without_cache(), type_, path))
+        return cache.leaf
 
     def expect(self, nodes: Sequence[Node]) -> None:
         """Set the fields on the path to this leaf, outermost first, to check pages against."""
@@ -98,9 +98,9 @@ class LeafColumn:
         has too few rows.
         """
         pages = split_rows(self.column, rows, self.path)
-        edges = self.edges([len(some) for _, some in pages], scale)
+        edges = self.edges([len(page_rows) for _, page_rows in pages], scale)
         parts = yield from run_interleaved(
-            [self.decode_page(page, some, context) for page, some in pages]
+            [self.decode_page(page, page_rows, context) for page, page_rows in pages]
         )
         return DecodedLeaf(parts, edges, scale)
 

@@ -64,10 +64,10 @@ def _generally(inner: Encoded, values: Values, options: FieldOptions | None) -> 
     size = inner.buffers[0].size
     if options is None:
         return compressed(inner, "zstd", 0) if size > _LARGE else inner
-    wanted = options.dict_values_compression
-    if wanted == "none":
+    requested = options.dict_values_compression
+    if requested == "none":
         return inner
-    scheme = known_scheme(_DICTIONARY_SCHEME if wanted is None else wanted)
+    scheme = known_scheme(_DICTIONARY_SCHEME if requested is None else requested)
     if scheme == "lz4" and size > _MAX_LZ4:
         scheme = "zstd"
     return compressed(inner, scheme, options.dict_values_level)

@@ -109,8 +109,8 @@ def byte_entropy(values: FixedWidth) -> float:
     count = min(values.count, _SAMPLE)
     octets = values.octets()[: count * width].reshape(count, width)
     total = 0
-    for place in range(width):  # each byte position has a distribution of its own
-        shares = np.bincount(octets[:, place]) / count
+    for byte in range(width):  # each byte position has a distribution of its own
+        shares = np.bincount(octets[:, byte]) / count
         shares = shares[shares > 0]
         total += int(-(shares * np.log2(shares)).sum() * 1000)
     return total / width / 1000

@@ -113,36 +113,36 @@ def _size(values: FixedWidth | VariableWidth) -> int:
 
 def _seems_unique(values: FixedWidth | VariableWidth, most_items: int) -> bool:
     """True if a sample has almost no duplicates, or too many distinct values for the whole."""
-    places = sample(values.count)
-    if len(places) < MIN_SAMPLE:
+    positions = sample(values.count)
+    if len(positions) < MIN_SAMPLE:
         return False
 
-    def are_too_many(found: int) -> bool:
-        ratio = found / len(places)
+    def are_too_many(num_distinct: int) -> bool:
+        ratio = num_distinct / len(positions)
         return ratio >= UNIQUE_RATIO or ceil(ratio * values.count) > most_items
 
     if isinstance(values, FixedWidth) and values.bits == 64:
-        return are_too_many(_num_distinct(values.words()[places]))
+        return are_too_many(_num_distinct(values.words()[positions]))
     # Arrow takes ten times as long to compare the whole values, which only few samples need.
-    if are_too_many(least_distinct(values, places)):
+    if are_too_many(least_distinct(values, positions)):
         return True
-    return are_too_many(pc.count_distinct(as_binary(values).take(pa.array(places))).as_py())
+    return are_too_many(pc.count_distinct(as_binary(values).take(pa.array(positions))).as_py())
 
 
-def least_distinct(values: FixedWidth | VariableWidth, places: Int64Array) -> int:
-    """A lower bound of the number of distinct values at ``places``, exact for most samples.
+def least_distinct(values: FixedWidth | VariableWidth, positions: Int64Array) -> int:
+    """A lower bound of the number of distinct values at ``positions``, exact for most samples.
 
     Compares the lengths of values, and 8 bytes in the middle and at the end of each. Values of
     fixed width have 128 bits.
     """
     data = values.octets()
     if isinstance(values, FixedWidth):
-        pairs = data.view("<u8").reshape(-1, 2)[places]
+        pairs = data.view("<u8").reshape(-1, 2)[positions]
         return _num_distinct(_mixed(pairs[:, 0]) ^ pairs[:, 1])
     if len(data) < 8:
         return 0
-    starts = values.offsets[places].astype(np.int64)
-    lengths = values.offsets[places + 1] - starts
+    starts = values.offsets[positions].astype(np.int64)
+    lengths = values.offsets[positions + 1] - starts
     words = np.ndarray(len(data) - 7, "<u8", data, strides=(1,))  # from each byte on
     rest, mask = np.maximum(lengths - 8, 0), _MASKS[np.minimum(lengths, 8)]
     marks = lengths.astype(np.uint64)
@@ -188,5 +188,5 @@ def sample(count: int) -> Int64Array:
     """
     per_block = min(count, _BLOCKS * _PER_BLOCK) // _BLOCKS
     starts = np.arange(_BLOCKS + 1, dtype=np.int64) * count // _BLOCKS
-    places = starts[:-1, None] + np.arange(per_block)
-    return places[places < starts[1:, None]]
+    positions = starts[:-1, None] + np.arange(per_block)
+    return positions[positions < starts[1:, None]]

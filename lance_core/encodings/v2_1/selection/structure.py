@@ -46,16 +46,16 @@ def choose_structure(
     if isinstance(values, StructValues):
         is_fixed = all(isinstance(child, FixedWidth) for child in values.children)
         return Structure.MINI_BLOCK if is_fixed else Structure.FULL_ZIP
-    wanted = options.structural_encoding
-    if wanted is None:
+    requested = options.structural_encoding
+    if requested is None:
         return Structure.MINI_BLOCK if _width(values) < NARROW else Structure.FULL_ZIP
     try:
-        asked = Structure(wanted)
+        structure = Structure(requested)
     except ValueError:
         raise InvalidInputError(
-            f"{STRUCTURAL_KEY} is {wanted!r}; there are miniblock and fullzip"
+            f"{STRUCTURAL_KEY} is {requested!r}; there are miniblock and fullzip"
         ) from None
-    return Structure.MINI_BLOCK if _is_ragged(values) else asked
+    return Structure.MINI_BLOCK if _is_ragged(values) else structure
 
 
 def _is_ragged(values: Values) -> bool:

@@ -58,10 +58,10 @@ def mini_block_values(
 
 def _fixed_codec(values: FixedWidth, options: FieldOptions, kernels: Kernels) -> str:
     """The smallest encoding of fixed-width values, or the one that compresses best afterwards."""
-    wanted = options.compression
-    if wanted == "none":
+    requested = options.compression
+    if requested == "none":
         return "flat"
-    if wanted is not None and values.count and _is_turned(values, options.bss):
+    if requested is not None and values.count and _is_turned(values, options.bss):
         return "byte_stream_split"
     integers = Integers.of(values, kernels)
     if integers is None:
@@ -82,11 +82,11 @@ def _text_chain(
     values: VariableWidth, type_: pa.DataType, options: FieldOptions
 ) -> tuple[str, ...]:
     """FSST if it is requested, or if nothing is requested and there is enough text."""
-    wanted = options.compression
-    if wanted == "fsst":
+    requested = options.compression
+    if requested == "fsst":
         return ("fsst", "variable")
     is_binary = pa.types.is_binary(type_) or pa.types.is_large_binary(type_)
-    if wanted is not None or is_binary or _stored(values) < MIN_TEXT:
+    if requested is not None or is_binary or _stored(values) < MIN_TEXT:
         return ("variable",)
     return ("fsst", "variable") if longest(values) >= _MIN_LONGEST else ("variable",)
 
@@ -136,12 +136,12 @@ def per_value(
         return encode(values, target.with_chain("fixed_size_list"))
     if isinstance(values, StructValues):
         return _struct_per_value(values, type_, options, context)
-    wanted = options.compression
-    if wanted == "none":
+    requested = options.compression
+    if requested == "none":
         return encode(values, target.with_chain("variable"))
-    is_wanted = wanted not in (None, "fsst")
-    if (is_wanted or longest(values) > _LARGE_VALUE) and _stored(values) >= MIN_TEXT:
-        level = options.level if wanted == "zstd" else None
+    is_requested = requested not in (None, "fsst")
+    if (is_requested or longest(values) > _LARGE_VALUE) and _stored(values) >= MIN_TEXT:
+        level = options.level if requested == "zstd" else None
         inner = encode(values, target.with_chain("variable"))
         return compressed(inner, "zstd", level or 0)
     return encode(values, target.with_chain(*_text_chain(values, type_, options)))

@@ -97,8 +97,10 @@ _Describer = Callable[[pa.Array], pa.Array]
 def _describer(field: Field, context: EncodeContext, path: str, in_list: bool) -> _Describer:
     """A function that writes the payloads of an array of ``field`` and returns its descriptions."""
     if is_blob_v2(field):
-        thresholds, given = BlobThresholds.of(field), given_to_files(field)
-        return lambda array: describe_given(to_storage(array, given), path, thresholds, context)
+        thresholds, input_field = BlobThresholds.of(field), given_to_files(field)
+        return lambda array: describe_given(
+            to_storage(array, input_field), path, thresholds, context
+        )
     if field.is_blob:
         return _describer_v1(field, context, path, in_list)
     if not has_blobs(field):
@@ -109,10 +111,10 @@ def _describer(field: Field, context: EncodeContext, path: str, in_list: bool) -
     parts = [
         _describer(child, context, f"{path}.{child.name}", in_list) for child in field.children
     ]
-    wanted = described(field).storage_type
+    described_type = described(field).storage_type
     if field.is_struct:
-        return lambda array: _struct(array, wanted, parts)
-    return lambda array: _lists(array, wanted, parts[0])
+        return lambda array: _struct(array, described_type, parts)
+    return lambda array: _lists(array, described_type, parts[0])
 
 
 def _describer_v1(field: Field, context: EncodeContext, path: str, in_list: bool) -> _Describer:
@@ -127,23 +129,23 @@ def _describer_v1(field: Field, context: EncodeContext, path: str, in_list: bool
         )
 
     def describe(array: pa.Array) -> pa.Array:
-        found = encode_blobs(array, context.write_buffer)
+        descriptions = encode_blobs(array, context.write_buffer)
         if not array.null_count:
-            return found
-        members = [found.field(number) for number in range(2)]
+            return descriptions
+        members = [descriptions.field(number) for number in range(2)]
         return pa.StructArray.from_arrays(members, fields=list(DESCRIPTION), mask=array.is_null())
 
     return describe
 
 
-def _struct(array: pa.Array, wanted: pa.DataType, parts: Sequence[_Describer]) -> pa.Array:
+def _struct(array: pa.Array, type_: pa.DataType, parts: Sequence[_Describer]) -> pa.Array:
     """Describe the members of a struct; blobs inside null structs become null."""
     children = visible_children(array)
     mask = array.is_null() if array.null_count else None
     if mask is not None:
         children = [_hidden(child, mask) for child in children]
     members = [part(child) for part, child in zip(parts, children, strict=True)]
-    return pa.StructArray.from_arrays(members, fields=list(wanted), mask=mask)
+    return pa.StructArray.from_arrays(members, fields=list(type_), mask=mask)
 
 
 def _hidden(array: pa.Array, mask: pa.BooleanArray) -> pa.Array:
@@ -161,7 +163,7 @@ def _hidden(array: pa.Array, mask: pa.BooleanArray) -> pa.Array:
     return pa.Array.from_buffers(array.type, len(array), [bitmap, *data], -1, offset)
 
 
-def _lists(array: pa.Array, wanted: pa.DataType, part: _Describer) -> pa.Array:
+def _lists(array: pa.Array, type_: pa.DataType, part: _Describer) -> pa.Array:
     """Describe the items of lists or maps; items outside of all lists are ignored."""
     count = len(array)
     bitmap = None
@@ -171,7 +173,7 @@ def _lists(array: pa.Array, wanted: pa.DataType, part: _Describer) -> pa.Array:
     first, last = int(offsets[0]), int(offsets[-1])
     items = part(array.values.slice(first, last - first))
     moved = pa.py_buffer(offsets - offsets[0])
-    return pa.Array.from_buffers(wanted, count, [bitmap, moved], array.null_count, children=[items])
+    return pa.Array.from_buffers(type_, count, [bitmap, moved], array.null_count, children=[items])
 
 
 def _list_offsets(array: pa.Array) -> Int64Array:

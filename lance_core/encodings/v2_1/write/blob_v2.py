@@ -61,40 +61,44 @@ def describe_given(
 
     Raises `InvalidInputError` for values that are neither bytes nor a URI.
     """
-    given = _checked(array, path)
+    blobs = _checked(array, path)
     count = len(array)
-    sizes = sizes_of(given.data)
-    sizes[~given.valid] = 0
+    sizes = sizes_of(blobs.data)
+    sizes[~blobs.valid] = 0
     kinds = np.full(count, BlobKind.INLINE, np.uint8)
     # In this order: a blob above both thresholds gets a file of its own.
     kinds[sizes > thresholds.inline] = BlobKind.PACKED
     kinds[sizes > thresholds.dedicated] = BlobKind.DEDICATED
-    places = _Places(
+    descriptions = _Places(
         kinds,
         np.zeros(count, np.uint64),
         sizes.astype(np.uint64),
         np.zeros(count, np.uint32),
     )
     inline = np.flatnonzero((kinds == BlobKind.INLINE) & (sizes > 0))
-    written = write_payloads(given.data, inline, sizes[inline], context.write_buffer)
-    places.positions[inline] = written.astype(np.uint64)
+    written = write_payloads(blobs.data, inline, sizes[inline], context.write_buffer)
+    descriptions.positions[inline] = written.astype(np.uint64)
     outside = np.flatnonzero(kinds != BlobKind.INLINE)
     if len(outside):
-        _write_outside(given.data, outside, sizes, places, thresholds, _outside(context, path))
-    if given.uri.null_count == count:
-        return places.described(given.uri, given.valid)
-    return _referring(given, places, path, _outside(context, path))
+        _write_outside(
+            blobs.data, outside, sizes, descriptions, thresholds, _outside(context, path)
+        )
+    if blobs.uri.null_count == count:
+        return descriptions.described(blobs.uri, blobs.valid)
+    return _referring(blobs, descriptions, path, _outside(context, path))
 
 
-def _referring(given: _Given, places: _Places, path: str, outside: BlobPlaces) -> pa.StructArray:
+def _referring(
+    blobs: _Given, descriptions: _Places, path: str, outside: BlobPlaces
+) -> pa.StructArray:
     """The descriptions of an array that contains URIs."""
-    external = np.asarray(given.uri.is_valid())
-    ids, uris = outside.refer(given.uri, path)
-    places.kinds[external] = BlobKind.EXTERNAL
-    places.positions[external] = given.position[external]
-    places.sizes[external] = given.size[external]
-    places.ids[external] = ids[external]
-    return places.described(uris, given.valid)
+    external = np.asarray(blobs.uri.is_valid())
+    ids, uris = outside.refer(blobs.uri, path)
+    descriptions.kinds[external] = BlobKind.EXTERNAL
+    descriptions.positions[external] = blobs.position[external]
+    descriptions.sizes[external] = blobs.size[external]
+    descriptions.ids[external] = ids[external]
+    return descriptions.described(uris, blobs.valid)
 
 
 def _outside(context: EncodeContext, path: str) -> BlobPlaces:
@@ -110,24 +114,24 @@ def _write_outside(
     data: pa.Array,
     rows: Int64Array,
     sizes: Int64Array,
-    places: _Places,
+    descriptions: _Places,
     thresholds: BlobThresholds,
     outside: BlobPlaces,
 ) -> None:
     """Write side files in row order, so that their numbers ascend with the rows."""
     starts = offsets_of(data)
-    alone = np.flatnonzero(places.kinds[rows] == BlobKind.DEDICATED)
+    alone = np.flatnonzero(descriptions.kinds[rows] == BlobKind.DEDICATED)
     # Only the first part does not begin with a blob that gets a file of its own.
     for part in np.split(rows, alone):
         packed = part
-        if len(part) and places.kinds[part[0]] == BlobKind.DEDICATED:
+        if len(part) and descriptions.kinds[part[0]] == BlobKind.DEDICATED:
             row, packed = int(part[0]), part[1:]
             payload = data.buffers()[2].slice(int(starts[row]), int(sizes[row]))
-            places.ids[row] = outside.dedicate(payload)
+            descriptions.ids[row] = outside.dedicate(payload)
         if len(packed):
             ids, positions = outside.pack(data, packed, sizes[packed], thresholds.pack)
-            places.ids[packed] = ids
-            places.positions[packed] = positions
+            descriptions.ids[packed] = ids
+            descriptions.positions[packed] = positions
 
 
 def _checked(array: pa.StructArray, path: str) -> _Given:

@@ -93,21 +93,21 @@ class PageEncoder:
         if not len(array) or (valid is not None and not valid.any()):
             context = self.context
             return null_page(
-                levels, (lambda some: encode_block(some, None, context)) if compresses else None
+                levels, (lambda part: encode_block(part, None, context)) if compresses else None
             )
         if not compresses:
             return None
         value = constant_of(array, valid)
         return None if value is None else constant_page(levels, value)
 
-    def _foreign(self, leaf: Leaf, levels: Levels, wanted: str) -> LayoutPage:
+    def _foreign(self, leaf: Leaf, levels: Levels, encoding: str) -> LayoutPage:
         """The page in an encoding of a plugin."""
         context = self.context
         return foreign_page(
             levels,
             leaf.values,
-            find_value_encoding(wanted, context.registry, "a field"),
-            lambda some, edges: encode_levels(some, edges, context),
+            find_value_encoding(encoding, context.registry, "a field"),
+            lambda part, edges: encode_levels(part, edges, context),
             context.version >= FileVersion.V2_2,
         )
 
@@ -141,7 +141,7 @@ class PageEncoder:
         return mini_block_page(
             levels,
             encoded,
-            lambda some, edges: encode_levels(some, edges, context),
+            lambda part, edges: encode_levels(part, edges, context),
             large,
             context.kernels,
             stored,

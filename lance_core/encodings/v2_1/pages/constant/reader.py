@@ -94,8 +94,8 @@ class ConstantPlan(LayoutPlan):
         if is_empty_struct(type_):
             return pa.Array.from_buffers(type_, count, [None], 0)
         if not pa.types.is_null(type_) and count:
-            found = levels.definition
-            if found is None or not found.all():
+            definition = levels.definition
+            if definition is None or not definition.all():
                 raise CorruptFileError("a page of nulls has values")
         return all_null(type_, count)
 
@@ -127,10 +127,10 @@ class ConstantPlan(LayoutPlan):
         levels = self._joined(rep, definition)
         check_levels(levels, context.kernels)
         starts = levels.row_starts()
-        found = levels.count if starts is None else len(starts)
-        if found != self.scope.num_rows:
+        num_rows = levels.count if starts is None else len(starts)
+        if num_rows != self.scope.num_rows:
             raise CorruptFileError(
-                f"the levels have {found} rows, but the page has {self.scope.num_rows}"
+                f"the levels have {num_rows} rows, but the page has {self.scope.num_rows}"
             )
         return levels
 

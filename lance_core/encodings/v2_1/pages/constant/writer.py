@@ -76,8 +76,8 @@ def constant_of(array: pa.Array, valid: BoolArray | None) -> pa.Array | None:
         return None
     if valid is not None:
         # Most columns are told by a sample, before all of their values are copied.
-        some = np.flatnonzero(valid[: 16 * _SAMPLE])[:_SAMPLE]
-        if not _are_same(array.take(pa.array(some))):
+        first_valid = np.flatnonzero(valid[: 16 * _SAMPLE])[:_SAMPLE]
+        if not _are_same(array.take(pa.array(first_valid))):
             return None
         array = array.filter(pa.array(valid))
     elif not _are_same(array.slice(0, _SAMPLE)):

@@ -75,10 +75,10 @@ class ForeignPlan(LayoutPlan):
         levels = Levels(self.kinds, rep, definition, count)
         check_levels(levels, context.kernels)
         starts, visible = levels.row_starts(), levels.visible()
-        found = count if starts is None else len(starts)
-        if found != self.scope.num_rows:
+        num_rows = count if starts is None else len(starts)
+        if num_rows != self.scope.num_rows:
             raise CorruptFileError(
-                f"the levels have {found} rows, but the page has {self.scope.num_rows}"
+                f"the levels have {num_rows} rows, but the page has {self.scope.num_rows}"
             )
         values = count if visible is None else int(np.count_nonzero(visible))
         if values != self.blocks.count:

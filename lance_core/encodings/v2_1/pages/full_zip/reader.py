@@ -99,8 +99,8 @@ class FullZipPlan(LayoutPlan):
     def _is_plain(self, context: DecodeContext) -> bool:
         """True if values are stored as Arrow stores them, with the width that the page states."""
         if self._plain is None:
-            found = self._value_at(context) is whole_value
-            self._plain = found and self.width * 8 == _stored_bits(self.message, self.scope.type)
+            is_whole = self._value_at(context) is whole_value
+            self._plain = is_whole and self.width * 8 == _stored_bits(self.message, self.scope.type)
         return self._plain
 
     def _regular(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
@@ -165,38 +165,38 @@ class FullZipPlan(LayoutPlan):
         values, index = self.scope.buffers[:2]
         width = index.length // (self.scope.num_rows + 1)
         if isinstance(rows, RowRange):
-            place = ByteRange(
+            index_range = ByteRange(
                 index.start + rows.start * width, index.start + (rows.stop + 1) * width
             )
             if len(rows) == self.scope.num_rows:
-                edges, data = yield [place, values]
+                edges, data = yield [index_range, values]
             else:
-                (edges,) = yield [place]
-            places = self._places(np.frombuffer(edges, np.uint8), width)
-            first, last = int(places[0]), int(places[-1])
+                (edges,) = yield [index_range]
+            edges_of_rows = self._edges_of(np.frombuffer(edges, np.uint8), width)
+            first, last = int(edges_of_rows[0]), int(edges_of_rows[-1])
             if len(rows) != self.scope.num_rows:
                 (data,) = yield [ByteRange(values.start + first, values.start + last)]
             else:
                 data = data.slice(first, last - first)
             octets = np.frombuffer(data, np.uint8)
-            return _Spans(octets, places[:-1] - first, places[1:] - first)
+            return _Spans(octets, edges_of_rows[:-1] - first, edges_of_rows[1:] - first)
         positions = np.unique(np.concatenate([rows.values, rows.values + 1]))
         ranges, cuts = fixed_ranges(index.start, width, positions, context.coalesce_gap)
         buffers = yield ranges
         taken = fixed_take(buffers, cuts, positions, width)
-        places = self._places(taken.view(np.uint8), width)
+        edges_of_rows = self._edges_of(taken.view(np.uint8), width)
         number = np.searchsorted(positions, rows.values)
-        starts, stops = places[number], places[number + 1]
+        starts, stops = edges_of_rows[number], edges_of_rows[number + 1]
         spans, begins = span_places(values.start, starts, stops, context.coalesce_gap)
         octets = BufferSlices.of((yield spans)).joined(context.kernels.join_slices)
         return _Spans(octets, begins, begins + (stops - starts))
 
-    def _places(self, stored: npt.NDArray[np.uint8], width: int) -> Int64Array:
+    def _edges_of(self, stored: npt.NDArray[np.uint8], width: int) -> Int64Array:
         """Entries of the repetition index, checked to ascend within the values."""
-        places = stored.view(f"<u{width}").astype(np.uint64)
-        if places.max() > self.scope.buffers[0].length or (places[1:] < places[:-1]).any():
+        edges = stored.view(f"<u{width}").astype(np.uint64)
+        if edges.max() > self.scope.buffers[0].length or (edges[1:] < edges[:-1]).any():
             raise CorruptFileError("the repetition index does not match the values")
-        return places.astype(np.int64)
+        return edges.astype(np.int64)
 
 
 def _stored_bits(message: FullZipLayout, type_: pa.DataType) -> int:
@@ -205,10 +205,14 @@ def _stored_bits(message: FullZipLayout, type_: pa.DataType) -> int:
     key = encoding.WhichOneof("compression")
     if key == "flat":
         return flat_bits(encoding.flat)
-    found = plain_list(encoding.fixed_size_list) if key == "fixed_size_list" else None
-    if found is None or not pa.types.is_fixed_size_list(type_) or found[0] != type_.list_size:
+    size_and_bits = plain_list(encoding.fixed_size_list) if key == "fixed_size_list" else None
+    if (
+        size_and_bits is None
+        or not pa.types.is_fixed_size_list(type_)
+        or size_and_bits[0] != type_.list_size
+    ):
         return 0
-    return found[0] * found[1]
+    return size_and_bits[0] * size_and_bits[1]
 
 
 def decode_full_zip(message: FullZipLayout, scope: PageScope) -> LayoutPlan:

@@ -100,9 +100,9 @@ def _variable(
     if present is None:
         return _zipped(heads.reshape(-1), sizes, payload.data, lengths)
     sizes[~present] = width
-    kept = np.ones(heads.shape, np.bool_)
-    kept[:, width:] = present[:, None]
-    return _zipped(heads[kept], sizes, payload.data, lengths)
+    is_stored = np.ones(heads.shape, np.bool_)
+    is_stored[:, width:] = present[:, None]
+    return _zipped(heads[is_stored], sizes, payload.data, lengths)
 
 
 def _zipped(

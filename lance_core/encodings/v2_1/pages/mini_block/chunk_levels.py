@@ -46,11 +46,11 @@ class ChunkLevels(NamedTuple):
         starts = edges_of(numbers)
         rep = definition = None
         if parts.rep is not None:
-            found = message.rep_compression
-            rep = decode_levels(found, parts.data, parts.rep, numbers, context)
+            compression = message.rep_compression
+            rep = decode_levels(compression, parts.data, parts.rep, numbers, context)
         if parts.definition is not None:
-            found = message.def_compression
-            definition = decode_levels(found, parts.data, parts.definition, numbers, context)
+            compression = message.def_compression
+            definition = decode_levels(compression, parts.data, parts.definition, numbers, context)
         if not kinds.max_rep:
             rep = None
         return cls(Levels(kinds, rep, definition, int(starts[-1])), starts, context.kernels)
@@ -104,7 +104,7 @@ def wanted_levels(
     message: MiniBlockLayout,
     kinds: LayerKinds,
     parts: ChunkParts,
-    wanted: WantedRows,
+    request: WantedRows,
     context: DecodeContext,
 ) -> tuple[Levels, ValuePositions]:
     """The checked levels of the requested rows, and the positions of their values in the chunks.
@@ -114,11 +114,11 @@ def wanted_levels(
     memo = context.memo
     key = None
     if memo is not None and kinds.max_rep:
-        key = _key(message, kinds, parts, wanted, context)
+        key = _key(message, kinds, parts, request, context)
         known: tuple[Levels, ValuePositions] | None = memo.get(key)
         if known is not None:
             return known
-    rows, chunks, counts, table = wanted
+    rows, chunks, counts, table = request
     has_levels = parts.rep is not None or parts.definition is not None
     if not has_levels and table.rows is None:
         plain = Levels(kinds, None, None, len(rows))
@@ -137,18 +137,18 @@ def _key(
     message: MiniBlockLayout,
     kinds: LayerKinds,
     parts: ChunkParts,
-    wanted: WantedRows,
+    request: WantedRows,
     context: DecodeContext,
 ) -> Hashable:
     """A key of everything on which the result of `wanted_levels` depends."""
-    rows, chunks, counts, table = wanted
-    places = [place for place in (parts.rep, parts.definition) if place is not None]
-    assert places
+    rows, chunks, counts, table = request
+    spans = [span for span in (parts.rep, parts.definition) if span is not None]
+    assert spans
     assert table.rows is not None
-    starts, stops = places[0][0], places[-1][0] + places[-1][1]
+    starts, stops = spans[0][0], spans[-1][0] + spans[-1][1]
     octets, _ = context.kernels.gather_variable(parts.data, starts, stops)
     first, last = _rows_started(table.rows, chunks)
-    sizes = [place[1] for place in places]
+    sizes = [span[1] for span in spans]
     numbers = [parts.num_levels, counts, chunks, first, last, table.rows.continues[chunks], *sizes]
     return (
         kinds.kinds,

@@ -55,9 +55,9 @@ def chunk_parts(
     Raises `CorruptFileError` if a part exceeds its chunk.
     """
     levels, buffers = form.has_rep + form.has_def, form.num_buffers
-    found = kernels.chunk_headers(data, positions, sizes, levels, buffers, form.large)
+    headers = kernels.chunk_headers(data, positions, sizes, levels, buffers, form.large)
     parts = levels + buffers
-    table = found.reshape(1 + 2 * parts, len(positions))
+    table = headers.reshape(1 + 2 * parts, len(positions))
     starts, lengths = table[1 : 1 + parts], table[1 + parts :]
     rep = (starts[0], lengths[0]) if form.has_rep else None
     definition = (starts[levels - 1], lengths[levels - 1]) if form.has_def else None

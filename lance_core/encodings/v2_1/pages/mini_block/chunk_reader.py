@@ -100,8 +100,8 @@ class ChunkedPages:
         table = self.table
         counts = table.counts[chunks]
         parts = self.parts(chunks, read, context)
-        wanted = WantedRows(rows, chunks, counts, table)
-        chosen, where = wanted_levels(self.message, self.kinds, parts, wanted, context)
+        request = WantedRows(rows, chunks, counts, table)
+        chosen, where = wanted_levels(self.message, self.kinds, parts, request, context)
         if not isinstance(where, slice) and is_sparse(where, counts):
             at = ChunkPositions.of(where, counts)
             return self._taken(parts, chosen, chunks, at, None, context)
@@ -136,15 +136,15 @@ class ChunkedPages:
         chunks: Int64Array,
         at: ChunkPositions,
         read: ChunkBytes,
-        places: Int64Array | None,
+        order: Int64Array | None,
         context: DecodeContext,
     ) -> LeafPart:
-        """The rows at the positions ``at``, reordered by ``places`` if that is given."""
+        """The rows at the positions ``at``, reordered by ``order`` if that is given."""
         parts = self.parts(chunks, read, context)
-        found = definition_at(self.message, parts, at, context)
-        levels = Levels(self.kinds, None, found, len(at.chunk))
+        definition = definition_at(self.message, parts, at, context)
+        levels = Levels(self.kinds, None, definition, len(at.chunk))
         check_levels(levels, context.kernels)
-        return self._taken(parts, levels, chunks, at, places, context)
+        return self._taken(parts, levels, chunks, at, order, context)
 
     def _taken(
         self,
@@ -152,7 +152,7 @@ class ChunkedPages:
         levels: Levels,
         chunks: Int64Array,
         at: ChunkPositions,
-        places: Int64Array | None,
+        order: Int64Array | None,
         context: DecodeContext,
     ) -> LeafPart:
         stored = parts.values(at.counts)
@@ -164,9 +164,9 @@ class ChunkedPages:
             tables = self.symbols._replace(edges=edges)
             values = fsst.expand(as_variable(codes), tables, context.kernels)
         runs = None if self.owners is None else self.owners.runs_of(chunks[at.chunk])
-        if places is not None:
-            values = take_values(values, places, context.kernels)
-            levels = picked_levels(levels, places)
+        if order is not None:
+            values = take_values(values, order, context.kernels)
+            levels = picked_levels(levels, order)
         where = slice(0, values.count)
         return LeafPart(levels, self._array(values, where, levels, runs, context))
 

@@ -160,7 +160,7 @@ class PageWords(NamedTuple):
     """What `tables_of_pages` needs of each page, in order.
 
     ``words``: the chunk words of all, of 4 bytes if ``large``, else 2; page p has ``sizes[p]``
-    bytes. ``num_items``: its values or, with lists, levels. ``place``: the first and last byte
+    bytes. ``num_items``: its values or, with lists, levels. ``where``: the first and last byte
     position of its chunks. ``rep_index``: the repetition index of all and the bytes of each, None
     for pages without lists.
     """
@@ -170,14 +170,14 @@ class PageWords(NamedTuple):
     large: bool
     num_items: Int64Array
     num_rows: Int64Array
-    place: tuple[Int64Array, Int64Array]
+    where: tuple[Int64Array, Int64Array]
     rep_index: tuple[npt.NDArray[np.uint8], Int64Array] | None
 
 
 def tables_of_pages(pages: PageWords) -> tuple[ChunkTable, Int64Array]:
     """The chunks of several pages, and the number of chunks of each page.
 
-    The table counts bytes like ``pages.place``. Raises `CorruptFileError` like `chunk_table` and
+    The table counts bytes like ``pages.where``. Raises `CorruptFileError` like `chunk_table` and
     `row_table`.
     """
     unit = np.dtype("<u4" if pages.large else "<u2")
@@ -194,9 +194,9 @@ def tables_of_pages(pages: PageWords) -> tuple[ChunkTable, Int64Array]:
     lengths = ((word >> 4) + 1) * 8
     stops = np.cumsum(lengths)
     begins = stops[firsts] - lengths[firsts]
-    if (stops[lasts] - begins > pages.place[1] - pages.place[0]).any():
+    if (stops[lasts] - begins > pages.where[1] - pages.where[0]).any():
         raise CorruptFileError("the chunks of a page have more bytes than the page")
-    stops += np.repeat(pages.place[0] - begins, num_chunks)
+    stops += np.repeat(pages.where[0] - begins, num_chunks)
     logs = word & 15
     counts = np.left_shift(1, logs)
     stated = counts[lasts]
@@ -228,7 +228,7 @@ def _rows_of_pages(
         raise CorruptFileError("a repetition index does not match the chunks of its page")
     table = np.frombuffer(rep_index, "<u8").reshape(-1, 2)
     rows = _row_table(table)
-    found = np.diff(rows.ended[ends], prepend=0)
-    if (found != num_rows).any() or table[ends - 1, 1].any():
+    rows_of_page = np.diff(rows.ended[ends], prepend=0)
+    if (rows_of_page != num_rows).any() or table[ends - 1, 1].any():
         raise CorruptFileError("a repetition index does not match the rows of its page")
     return rows

@@ -108,5 +108,5 @@ def _within(sizes: Int64Array, large: bool) -> bool:
     return int(np.max(sizes)) <= (_MAX_LARGE if large else _MAX_SMALL)
 
 
-def _aligned(place: Int64Array) -> Int64Array:
-    return (place + (_ALIGNMENT - 1)) // _ALIGNMENT * _ALIGNMENT
+def _aligned(positions: Int64Array) -> Int64Array:
+    return (positions + (_ALIGNMENT - 1)) // _ALIGNMENT * _ALIGNMENT

@@ -97,12 +97,14 @@ def shared_codes(
     None if codes of one table would take more space, or if a page stores strings without codes.
     Raises `CorruptFileError` if the bytes contradict the message.
     """
-    tables = [fsst.packed_symbols(one) for one in stored]
+    tables = [fsst.packed_symbols(table) for table in stored]
     packed = [table for table in tables if table is not None]
     if len(packed) < len(tables):
         return None
     sizes = np.array([len(lengths) for _, lengths in packed])
-    symbols = _distinct(b"".join(one[0] for one in packed), b"".join(one[1] for one in packed))
+    symbols = _distinct(
+        b"".join(table[0] for table in packed), b"".join(table[1] for table in packed)
+    )
     if symbols is None or not len(symbols.words):
         return None
     width = offset_bits(pages.message.value_compression.fsst.values.variable) // 8
@@ -129,9 +131,9 @@ def _distinct(texts: bytes, lengths: bytes) -> _Symbols | None:
     words = np.frombuffer(texts, "<u8") & (~np.uint64(0) >> (64 - 8 * size).astype(np.uint64))
     keys = words * _FACTORS[0] + size.astype(np.uint64) * _FACTORS[1]
     _, first, of_code = np.unique(keys, return_index=True, return_inverse=True)
-    found = _Symbols(words[first], size[first], of_code)
-    same = (found.words[of_code] == words) & (found.lengths[of_code] == size)
-    return found if same.all() else None
+    symbols = _Symbols(words[first], size[first], of_code)
+    same = (symbols.words[of_code] == words) & (symbols.lengths[of_code] == size)
+    return symbols if same.all() else None
 
 
 def _weights(
@@ -144,14 +146,14 @@ def _weights(
     count = min(_SAMPLE, int(room.min()))
     if count < 0:
         raise CorruptFileError("a chunk has fewer bytes than the offsets of its values")
-    places = (pages.parts.starts[0][firsts] + heads)[:, None] + np.arange(count)
+    positions = (pages.parts.starts[0][firsts] + heads)[:, None] + np.arange(count)
     numbers = np.arange(len(firsts))
-    codes = pages.parts.data[places] + (numbers << 8)[:, None]
+    codes = pages.parts.data[positions] + (numbers << 8)[:, None]
     counts = np.bincount(codes.ravel(), minlength=len(firsts) << 8)
     within = np.arange(len(symbols.of_code)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     # Symbols that the sample lacks are rare, but not absent.
-    found = 1 + counts[np.repeat(numbers << 8, sizes) + within]
-    weights = np.bincount(symbols.of_code, found, len(symbols.words))
+    occurrences = 1 + counts[np.repeat(numbers << 8, sizes) + within]
+    weights = np.bincount(symbols.of_code, occurrences, len(symbols.words))
     return weights.astype(np.float64)
 
 

@@ -80,8 +80,8 @@ class MiniBlockPlan(LayoutPlan):
         items = rows = None
         if self.has_dictionary:
             count = message.num_dictionary_items
-            found = decode(message.dictionary, Block(buffers[1], count), context)
-            items = dictionary_items(found, scope.type, context)
+            decoded = decode(message.dictionary, Block(buffers[1], count), context)
+            items = dictionary_items(decoded, scope.type, context)
         if self.has_lists:
             rows = row_table(buffers[-1], message.repetition_index_depth, scope.num_rows)
         chunks = scope.buffers[1]

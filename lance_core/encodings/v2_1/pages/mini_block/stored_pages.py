@@ -59,8 +59,8 @@ class UnpackedPages(NamedTuple):
         counts = self.table.counts
         kinds = layer_kinds(tuple(self.message.layers))
         rows = RowRange(0, int(counts.sum()))
-        wanted = WantedRows(rows, np.arange(len(counts)), counts, self.table)
-        levels, _ = wanted_levels(self.message, kinds, self.parts, wanted, context)
+        request = WantedRows(rows, np.arange(len(counts)), counts, self.table)
+        levels, _ = wanted_levels(self.message, kinds, self.parts, request, context)
         return levels
 
 
@@ -77,10 +77,10 @@ class StoredPages(NamedTuple):
 
     def table(self, large: bool) -> tuple[ChunkTable, Int64Array]:
         """The chunks at their places in the buffers, and the number of chunks of each page."""
-        place = self.chunks.starts, self.chunks.stops
+        where = self.chunks.starts, self.chunks.stops
         values = self.num_values
         return tables_of_pages(
-            PageWords(self.words, self.word_bytes, large, values, values, place, None)
+            PageWords(self.words, self.word_bytes, large, values, values, where, None)
         )
 
     def unpacked(self, message: MiniBlockLayout, context: DecodeContext) -> UnpackedPages:
