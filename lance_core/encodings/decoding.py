@@ -20,6 +20,8 @@ from lance_core.lazy_dataclass import dataclass
 
 T = TypeVar("T")
 
+# Generators, so that no decoder does I/O, and a round of many columns is one request:
+# docs/design/0001-decoders-without-io.md.
 Decoding = Generator[Sequence[ByteRange], Sequence[pa.Buffer], T]
 """A running decoder with result T."""
 

@@ -39,6 +39,7 @@ class PageArrays(Sequence[Page]):
         if isinstance(pages, PageArrays):
             return pages
         pages = tuple(pages)
+        # By identity, because messages have no hash.
         number: dict[int, int] = {}
         encodings: list[Message | ForeignEncoding] = []
         for page in pages:

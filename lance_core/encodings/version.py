@@ -126,6 +126,7 @@ def resolved(code: Code, import_module: Importer) -> Callable[..., Any]:
     return function  # type: ignore[no-any-return]
 
 
+# Paths and not functions: only the code of the versions in use is imported.
 _V2_0, _V2_1 = "lance_core.encodings.v2_0", "lance_core.encodings.v2_1"
 
 

@@ -48,6 +48,8 @@ class DecodeBudget:
         self.spend(bound if bound * _SHARE <= left else exact())
 
 
+# A context variable, because arrays are made far below the read that sets the limit, by codecs that
+# know nothing of it.
 _budget: ContextVar[DecodeBudget | None] = ContextVar("_budget", default=None)
 
 

@@ -13,6 +13,8 @@ from lance_core.schema.empty_arrays import empty_array
 
 def with_nulls(array: pa.Array, bitmap: pa.Buffer, nulls: int) -> pa.Array:
     """``array``, which has no top-level nulls, with ``bitmap`` as validity and ``nulls`` nulls."""
+    # ``bitmap`` begins with the first value, and an array has one offset for all of its buffers: so
+    # the others are cut to begin there, too.
     type_, count, offset = array.type, len(array), array.offset
     if pa.types.is_null(type_):
         return array

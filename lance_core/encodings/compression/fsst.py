@@ -40,6 +40,8 @@ class SymbolTable(NamedTuple):
 def stored_symbols(texts: bytes, lengths: bytes, *, active: bool = True) -> bytes:
     """A table in the stored form; the arguments are as in `SymbolTable.packed`."""
     count = len(lengths)
+    # Bits 16 to 23 are the suffix limit and bits 8 to 15 the terminator of pylance's encoder. No
+    # decoder reads them.
     head = _MAGIC << 32 | active * _ACTIVE | count << 16 | count
     return (struct.pack("<Q", head) + texts + lengths).ljust(TABLE_BYTES, b"\0")
 

@@ -484,6 +484,7 @@ def _only(name: str, offers: Sequence[tuple[str, KernelSpec]]) -> Callable[..., 
     if name in OPTIONAL_LOOPS and not offers:
         return None
 
+    # Not at once: what needs neither of the plugins still works.
     def refuse(*_: object, **__: object) -> None:
         if not offers:
             raise UnsupportedFeatureError(f"no plugin has the kernel {name!r}")

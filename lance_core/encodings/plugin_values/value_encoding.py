@@ -188,6 +188,8 @@ def refuse_value_encodings(fields: Iterable[Field], version: FileVersion) -> Non
 
 
 def _with_paths(field: Field, path: str, packed: bool = False) -> Iterable[tuple[str, Field, bool]]:
+    # The members of packed structs and of blobs are stored in one column with their siblings, so
+    # that none of them has an encoding of its own.
     packed |= field.is_packed_struct or field.is_blob
     yield path, field, not field.children and not packed
     for child in field.children:

@@ -154,6 +154,7 @@ Raises `UnsupportedFeatureError` for an array that the encoding cannot store.
 
 def is_byte_lists(type_: pa.DataType, column: Column) -> bool:
     """True if ``column`` and the one after it store values of ``type_`` as lists of bytes."""
+    # Writers up to 0.13 stored strings so: docs/format/file-2.0.md.
     if not is_variable(type_) or not column.pages:
         return False
     encoding = column.pages[0].encoding

@@ -97,6 +97,7 @@ def _plan(
         ]
         return StructPlan(column, type_, members, path)
     if is_byte_lists(type_, column):
+        # The column of the bytes belongs to no field, so no manifest names it.
         after = column_of[field.id] + 1
         if after >= len(columns):
             raise CorruptFileError("a page stores ends of values, but not their bytes", field=path)

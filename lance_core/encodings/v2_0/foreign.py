@@ -71,6 +71,8 @@ def encode_foreign(array: pa.Array, key: str, scope: EncodeScope) -> ArrayEncodi
         validity = scope.encode("flat", array.is_valid())
     message, data = encode_blocks(array, spec)
     text = base64.b64encode(message.SerializeToString()).decode()
+    # pylance shows the scheme when it cannot read the column, and so the package to install. It
+    # would reject the whole file for a page whose message has another type URL.
     scheme = f"{spec.key} (pip install {spec.distribution}): {text}"
     bits = array.type.bit_width if _has_width(array.type) else 8
     compression = Compression(scheme=scheme)

@@ -60,6 +60,7 @@ def decode_fsst(encoding: Fsst, scope: PlanScope) -> ArrayPlan:
     symbols = fsst.packed_symbols(encoding.symbol_table)
     if symbols is None:
         return plan_array(encoding.binary, scope)
+    # Codes are no UTF-8, and their offsets may need 64 bits.
     codes = plan_array(encoding.binary, scope.inner(pa.large_binary()))
     return FsstPlan(scope.type, codes, symbols)
 

@@ -94,6 +94,7 @@ def _member(encoding: ArrayEncoding, scope: PlanScope) -> FixedWidthPlan:
 
 
 def _layout(widths: Sequence[int]) -> np.dtype[np.void]:
+    # Untyped, because members are only moved.
     return np.dtype([(f"f{i}", np.void, width) for i, width in enumerate(widths)])
 
 

@@ -26,6 +26,7 @@ COMPRESSION_KEY = "lance-encoding:compression"
 LEVEL_KEY = "lance-encoding:compression-level"
 
 _GENERAL = (*SCHEMES, "none")
+# Indices of strings have one byte, in which 0 stands for null.
 _MAX_ITEMS = 255
 _SAMPLE = 1024
 

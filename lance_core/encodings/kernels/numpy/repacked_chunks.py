@@ -20,6 +20,7 @@ from lance_core.encodings.kernels.numpy.chunk_headers import chunk_headers
 from lance_core.encodings.kernels.numpy.chunk_spans import interleave_chunks
 from lance_core.errors import CorruptFileError
 
+# Of the parts of chunks, as the format and pylance have them: docs/format/file-2.1.md.
 _ALIGNMENT, _FILL = 8, 0xFE
 
 

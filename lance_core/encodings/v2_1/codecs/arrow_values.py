@@ -58,6 +58,7 @@ def validity_of(array: pa.Array) -> pa.Buffer | None:
 def _variable(array: pa.Array) -> VariableWidth:
     dtype = np.dtype(offset_dtype(array.type))
     _, stored, data = array.buffers()
+    # Arrow lets an empty array have no offsets at all.
     if not len(array) or stored is None:
         stored, array = pa.py_buffer(bytes(8)), array.slice(0, 0)
     count = len(array) + 1

@@ -11,6 +11,7 @@ from lance_core.encodings.kernels import Kernels
 from lance_core.encodings.v2_1.codecs.base import MiniBlockChunks
 from lance_core.errors import CorruptFileError
 
+# Those of pylance (8 KiB less 6 bytes), so that the same values get the same chunks.
 _MAX_BYTES, _MAX_VALUES = 8186, 4096
 
 

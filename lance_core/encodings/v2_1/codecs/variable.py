@@ -80,6 +80,8 @@ class VariableCodec(Codec):
             return Encoded.per_value(encoding, values)
         offsets, width = values.offsets.astype(np.int64), bits // 8
         if target.place is Place.BLOCK:
+            # A block begins with the bits of an offset and the position of the bytes, each as wide
+            # as an offset. Unlike those of chunks, its offsets count from the first of these bytes.
             octets, head = values.octets(), (values.count + 3) * width
             data = np.empty(head + len(octets), np.uint8)
             words = data[:head].view(f"<u{width}")

@@ -44,6 +44,7 @@ def constant_kind(encoding: Any, num_buffers: int, type_: pa.DataType) -> bytes:
     has_packed = message.HasField("rep_compression") or message.HasField("def_compression")
     if has_packed or is_empty_struct(type_):
         return b""
+    # The message of nulls equals that of one long value and nulls; only the buffers differ.
     num_stored = 0 if message.HasField("inline_value") else 1
     if layers == [REPDEF_NULLABLE_ITEM]:
         if num_stored and not num_buffers:

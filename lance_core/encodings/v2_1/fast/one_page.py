@@ -99,6 +99,7 @@ def _of_chunks(
 def _of_equal_rows(
     plan: FullZipPlan, rows: OrderedRows, context: DecodeContext
 ) -> Decoding[LeafPart | None]:
+    # Each row has a control word and a value, both of fixed width, so none needs an index.
     stride = plan.words.width + plan.width
     base = plan.scope.buffers[0].start
     ranges, cuts = fixed_ranges(base, stride, rows.distinct.values, context.coalesce_gap)

@@ -52,6 +52,7 @@ class PageDescriptions(NamedTuple):
     @classmethod
     def none(cls, num_pages: int) -> PageDescriptions:
         """No description of any page."""
+        # A row for the block, and two for the starts and stops of each of three descriptions.
         return cls(np.full((7, num_pages), -1), ())
 
     def missing(self, pages: Int64Array) -> Int64Array:

@@ -243,6 +243,7 @@ class _ChunkLevels:
         """The ``count`` levels at ``span`` (start and size), which is within ``data``."""
         start, size = span
         units, unit = -(-count // CHUNK), packed_bytes(self._width)
+        # Levels after the last whole unit may be stored unpacked; then the size is another one.
         if self._width >= 0 and size == units * unit:
             octets = data[start : start + size]
             unpacked = context.kernels.unpack_fastlanes(octets, self._width, 16, units)

@@ -58,6 +58,7 @@ def rows_per_slot(path: Sequence[Node]) -> int:
     scale = 1
     for number, node in enumerate(path):
         if node.is_fixed:
+            # Within lists, a row of the field has no fixed number of rows of the column.
             if any(outer.is_list for outer in path[:number]):
                 raise UnsupportedFeatureError(f"lists of {node.type}")
             scale *= node.type.list_size

@@ -92,6 +92,7 @@ def level_rows(levels: Levels, rows: Rows) -> Levels:
     starts = levels.row_starts()
     where: ValuePositions
     if isinstance(rows, RowRange):
+        # Without lists, each row is one level.
         if starts is None:
             return levels.part(rows.start, rows.stop)
         stop = levels.count if rows.stop >= len(starts) else int(starts[rows.stop])

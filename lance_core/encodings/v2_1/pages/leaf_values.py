@@ -64,6 +64,7 @@ def dictionary_values(
     """
     items, runs = dictionary
     indices = as_fixed(values).words()[where]
+    # Writers store any index for a null, also one that the dictionary has not.
     missing = _missing(levels)
     if missing is not None:
         indices = np.where(missing, 0, indices)

@@ -105,6 +105,7 @@ def field_tree(field: Field, column_of: Mapping[int, int], columns: Sequence[Col
     Raises `CorruptFileError` if the leaves have different numbers of rows of the field.
     """
     first = field
+    # Only leaves have columns.
     while column_of.get(first.id, -1) < 0 and first.children:
         first = first.children[0]
     number = column_of.get(first.id, -1)

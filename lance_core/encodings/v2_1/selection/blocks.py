@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext
     from lance_core.encodings.v2_1.levels.repdef import LevelArray
 
+# As pylance chooses: docs/format/compression-2.md. LZ4 cannot compress more than `_MAX_LZ4` bytes.
 _LARGE = 32 << 10
 _MAX_LZ4 = 0x7E000000
 _DICTIONARY_SCHEME = "lz4"

@@ -99,6 +99,7 @@ def _whole(metadata: Mapping[str, str], key: str, low: int, high: int) -> int | 
 
 def _number(metadata: Mapping[str, str], key: str) -> float | None:
     text = metadata.get(PREFIX + key, "")
+    # Python reads these as numbers, pylance does not, and ignores the option.
     if "_" in text or text != text.strip():
         return None
     try:

@@ -43,6 +43,7 @@ def choose_structure(
     `InvalidInputError` if the metadata requests an unknown layout.
     """
     values = values_of(array)
+    # Before what is requested: each of the two encodings of packed structs occurs in one layout.
     if isinstance(values, StructValues):
         is_fixed = all(isinstance(child, FixedWidth) for child in values.children)
         return Structure.MINI_BLOCK if is_fixed else Structure.FULL_ZIP

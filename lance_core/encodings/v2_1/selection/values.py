@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext
     from lance_core.encodings.kernels import Kernels
 
+# The numbers are those of pylance: the same values get the same encodings, which tests compare. See
+# docs/format/compression-2.md.
 _MIN_COMPRESSED = 4096
 MIN_TEXT = 32 << 10
 _MIN_LONGEST = 5
@@ -142,6 +144,7 @@ def per_value(
     is_requested = requested not in (None, "fsst")
     if (is_requested or longest(values) > _LARGE_VALUE) and _stored(values) >= MIN_TEXT:
         level = options.level if requested == "zstd" else None
+        # pylance compresses single values with zstd, also if lz4 is requested.
         inner = encode(values, target.with_chain("variable"))
         return compressed(inner, "zstd", level or 0)
     return encode(values, target.with_chain(*_text_chain(values, type_, options)))

@@ -38,6 +38,8 @@ class BlobLayoutPlan(LayoutPlan):
         part = yield from self.inner.decode(rows, context)
         where = part.values
         positions, sizes = (where.field(number).to_numpy() for number in range(2))
+        # A null has its levels in place of the position: definition << 16 | repetition. An empty
+        # blob has position 0.
         missing = (sizes == 0) & (positions != 0)
         definition = None
         if missing.any():

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 def is_foreign(message: MiniBlockLayout) -> bool:
     """True if the values of a page have an encoding that is not part of the format."""
+    # No writer of the format combines these. By this message pylance refuses the column before it
+    # reads a page of it, and reads all others: docs/format/foreign-encodings.md.
     general = message.value_compression.general
     return general.values.constant.HasField("value") and not general.compression.scheme
 

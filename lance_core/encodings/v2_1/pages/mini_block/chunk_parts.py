@@ -59,6 +59,8 @@ def chunk_parts(
     parts = levels + buffers
     table = headers.reshape(1 + 2 * parts, len(positions))
     starts, lengths = table[1 : 1 + parts], table[1 + parts :]
+    # The order of the parts: repetition levels, definition levels, value buffers. A page without
+    # repetition levels has its definition levels first.
     rep = (starts[0], lengths[0]) if form.has_rep else None
     definition = (starts[levels - 1], lengths[levels - 1]) if form.has_def else None
     return ChunkParts(data, table[0], rep, definition, starts[levels:], lengths[levels:])

@@ -109,6 +109,7 @@ def joined_levels(parts: Sequence[Levels]) -> Levels:
     """The levels of values that follow each other, of the same kinds but for nulls."""
     if len(parts) == 1:
         return parts[0]
+    # Pages with and without nulls differ in the kind of the layer. Levels are 0 if none are stored.
     kinds = max((part.kinds for part in parts), key=lambda kinds: kinds.max_def)
     count = sum(part.count for part in parts)
     if not kinds.max_def:

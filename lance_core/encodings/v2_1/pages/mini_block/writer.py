@@ -117,6 +117,8 @@ def _repetition_index(is_start: np.ndarray, edges: Int64Array) -> pa.Buffer:
     starts = np.flatnonzero(is_start)
     before = np.searchsorted(starts, edges)
     first_starts = is_start[edges[:-1]]
+    # A row ends where the next one starts. A start at the first level of a chunk ends a row of the
+    # chunk before; this is added below, and for the last chunk the end of the page.
     rows = np.diff(before) - first_starts
     begun = np.maximum(starts[before[1:] - 1], edges[:-1])
     left = edges[1:] - begun
