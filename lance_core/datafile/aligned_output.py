@@ -79,12 +79,17 @@ class AlignedOutput:
         rest = [(page.num_rows, url, page.encoding, first_row + page.priority) for page in pages]
         if len(pages) < _MIN_TOGETHER:
             ranges = [self._write_page(page.buffers) for page in pages]
-            return [serialize_page(own, *one) for own, one in zip(ranges, rest, strict=True)]
+            return [
+                serialize_page(own, *page_fields)
+                for own, page_fields in zip(ranges, rest, strict=True)
+            ]
         buffers = [data for page in pages for data in page.buffers]
         sizes = np.array([memoryview(data).nbytes for data in buffers], np.int64)
         starts = self._write_aligned(buffers, sizes)
         counts = np.array([len(page.buffers) for page in pages], np.int64)
-        return serialize_pages(starts, sizes, counts, [page_end(*one) for one in rest])
+        return serialize_pages(
+            starts, sizes, counts, [page_end(*page_fields) for page_fields in rest]
+        )
 
     def _write_page(self, buffers: Sequence[BytesLike]) -> list[ByteRange]:
         """Write buffers, each with its padding; returns their positions."""
@@ -132,7 +137,7 @@ class AlignedOutput:
         """Append ranges of another file, without padding; see `ObjectStore.append_from`."""
         if ranges:
             store.append_from(self.writer, path, ranges, batch_bytes)
-            self.position += sum(wanted.length for wanted in ranges)
+            self.position += sum(byte_range.length for byte_range in ranges)
 
     def encode_context(
         self, registry: EncodingRegistry, limits: PageLimits, blobs: BlobPlaces | None = None

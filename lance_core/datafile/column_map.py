@@ -44,10 +44,10 @@ def column_of_early(
 
     None if the number of columns of the fields differs from the number of ``columns``.
     """
-    found, number = {}, 0
+    columns_by_id, number = {}, 0
     for field in column_fields(fields, version):
         if number >= len(columns):
             return None
-        found[field.id] = number
+        columns_by_id[field.id] = number
         number += 2 if is_byte_lists(field.storage_type, columns[number]) else 1
-    return found if number == len(columns) else None
+    return columns_by_id if number == len(columns) else None

@@ -131,10 +131,12 @@ class ColumnParser:
         known: dict[bytes, int] = {}
         first = _column_metadata(raw[0]).encoding
         column_encoding = first.direct.encoding
-        found = PageLists([], [], [], [], [], [], [], _column_encoding(_raw(first)))
-        num_pages, encodings, kinds, num_rows, num_buffers, offsets, sizes, _ = found
-        for one in raw:  # a few bytecodes for each page: this is most of the cost of a small file
-            message = _column_metadata(one)
+        lists = PageLists([], [], [], [], [], [], [], _column_encoding(_raw(first)))
+        num_pages, encodings, kinds, num_rows, num_buffers, offsets, sizes, _ = lists
+        for (
+            column
+        ) in raw:  # a few bytecodes for each page: this is most of the cost of a small file
+            message = _column_metadata(column)
             pages = message.pages[:]
             num_pages.append(len(pages))
             if message.buffer_offsets or message.encoding.direct.encoding != column_encoding:
@@ -156,7 +158,7 @@ class ColumnParser:
                     raise CorruptFileError("a page has another number of offsets than of sizes")
         if max(num_rows, default=0) > MAX_PAGE_ROWS:
             raise CorruptFileError(f"a page cannot have {max(num_rows)} rows")
-        return found
+        return lists
 
     def page_encoding(self, raw: bytes) -> PageEncoding:
         """The encoding of a page from a serialized ``Encoding``; raises like `parse`."""

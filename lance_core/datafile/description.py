@@ -103,4 +103,4 @@ def _column(column: Column) -> LanceColumnMetadata:
 
 
 def _buffers(ranges: tuple[ByteRange, ...]) -> list[LanceBufferDescriptor]:
-    return [LanceBufferDescriptor(one.start, one.length) for one in ranges]
+    return [LanceBufferDescriptor(byte_range.start, byte_range.length) for byte_range in ranges]

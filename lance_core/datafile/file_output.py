@@ -135,14 +135,14 @@ class FileOutput(ABC):
         if not self._is_open:
             raise InvalidInputError("this file was finished, aborted or failed before")
 
-    def _check_columns(self, given: pa.Schema) -> None:
+    def _check_columns(self, schema: pa.Schema) -> None:
         """Raise `SchemaMismatchError` if columns are not of the types that files store."""
-        if given.equals(self.schema.storage_schema()):
+        if schema.equals(self.schema.storage_schema()):
             return
         fields = self.schema.fields
-        if len(given) != len(fields):
-            raise SchemaMismatchError(f"{len(given)} columns were given, not {len(fields)}")
-        for type_, field in zip(given.types, fields, strict=True):
+        if len(schema) != len(fields):
+            raise SchemaMismatchError(f"{len(schema)} columns were given, not {len(fields)}")
+        for type_, field in zip(schema.types, fields, strict=True):
             if type_ != field.storage_type:
                 raise SchemaMismatchError(
                     f"column {field.name!r} is of type {type_}, not {field.storage_type}"

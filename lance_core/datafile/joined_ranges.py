@@ -50,11 +50,11 @@ class JoinedRanges:
         Ranges of a file that are at most `GAP` apart are read as one. Raises `CorruptFileError` for
         a range that ends after the data of its file.
         """
-        wanted = self._within_span(ranges)
-        if not len(wanted):
+        arrays = self._within_span(ranges)
+        if not len(arrays):
             return BufferSlices.of(())
-        order = wanted.starts.argsort(kind="stable")
-        starts, ends = wanted.starts[order], np.maximum.accumulate(wanted.stops[order])
+        order = arrays.starts.argsort(kind="stable")
+        starts, ends = arrays.starts[order], np.maximum.accumulate(arrays.stops[order])
         is_first = np.ones(len(order), np.bool_)
         is_first[1:] = starts[1:] - ends[:-1] > GAP
         cuts = np.flatnonzero(is_first)
@@ -64,28 +64,28 @@ class JoinedRanges:
         pieces = RangeArrays(starts[cuts], ends[lasts])
         buffers = self._read(pieces, read)
         begins = pieces.starts[owners]
-        return BufferSlices(buffers, owners, wanted.starts - begins, wanted.stops - begins)
+        return BufferSlices(buffers, owners, arrays.starts - begins, arrays.stops - begins)
 
     def slices(self, ranges: Sequence[ByteRange], views: Sequence[pa.Buffer]) -> BufferSlices:
         """The bytes of ``ranges`` as slices of ``views``, which are the data of all files.
 
         Raises `CorruptFileError` as `get` does.
         """
-        wanted = self._within_span(ranges)
-        files, inner = self._in_files(wanted)
+        arrays = self._within_span(ranges)
+        files, inner = self._in_files(arrays)
         return BufferSlices(views, files, inner.starts, inner.stops)
 
     def _within_span(self, ranges: Sequence[ByteRange]) -> RangeArrays:
         """The same bytes by their first positions."""
-        wanted = RangeArrays.of(ranges)
-        moved = wanted.starts // self.span * self.span
-        return RangeArrays(wanted.starts - moved, wanted.stops - moved)
+        arrays = RangeArrays.of(ranges)
+        moved = arrays.starts // self.span * self.span
+        return RangeArrays(arrays.starts - moved, arrays.stops - moved)
 
-    def _in_files(self, wanted: RangeArrays) -> tuple[Int64Array, RangeArrays]:
+    def _in_files(self, ranges: RangeArrays) -> tuple[Int64Array, RangeArrays]:
         """The number of the file of each range, and its position in that file."""
-        files = self.bases.searchsorted(wanted.starts, "right") - 1
+        files = self.bases.searchsorted(ranges.starts, "right") - 1
         bases = self.bases[files]
-        starts, stops = wanted.starts - bases, wanted.stops - bases
+        starts, stops = ranges.starts - bases, ranges.stops - bases
         if (stops > self._ends[files]).any():
             raise CorruptFileError("a range of bytes ends after the data of its file")
         return files, RangeArrays(starts, stops)
@@ -96,11 +96,11 @@ class JoinedRanges:
         read: Callable[[int, Sequence[ByteRange]], Sequence[pa.Buffer]],
     ) -> list[pa.Buffer]:
         """The bytes of ascending ``pieces``."""
-        files, places = self._in_files(pieces)
-        inner = byte_ranges(places.starts.tolist(), places.stops.tolist())
+        files, ranges = self._in_files(pieces)
+        inner = byte_ranges(ranges.starts.tolist(), ranges.stops.tolist())
         cuts = np.flatnonzero(np.diff(files, prepend=-1))
         edges = pairwise([*cuts.tolist(), len(inner)])
-        found: list[pa.Buffer] = []
+        buffers: list[pa.Buffer] = []
         for file, (first, stop) in zip(files[cuts].tolist(), edges, strict=True):
-            found += read(file, inner[first:stop])
-        return found
+            buffers += read(file, inner[first:stop])
+        return buffers

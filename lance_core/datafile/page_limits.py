@@ -38,9 +38,9 @@ def page_limits(
     ``max_page_bytes`` means `MAX_PAGE_BYTES_VARIABLE` from the environment, or 32 MiB. Raises
     `InvalidInputError` for a negative number and for an environment variable that is not a number.
     """
-    for name, given in (("data_cache_bytes", data_cache_bytes), ("max_page_bytes", max_page_bytes)):
-        if given is not None and given < 0:
-            raise InvalidInputError(f"{name} cannot be negative, but is {given}")
+    for name, limit in (("data_cache_bytes", data_cache_bytes), ("max_page_bytes", max_page_bytes)):
+        if limit is not None and limit < 0:
+            raise InvalidInputError(f"{name} cannot be negative, but is {limit}")
     if max_page_bytes is None:
         max_page_bytes = _from_environment(MAX_PAGE_BYTES_VARIABLE, _MAX_PAGE_BYTES)
     flush_bytes = _FIELD_BYTES

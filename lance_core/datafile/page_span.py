@@ -42,9 +42,9 @@ def page_span(
                 continue
             start = min(start, *(buffer.start for buffer in page.buffers))
             stop = max(stop, *(buffer.stop for buffer in page.buffers))
-            wanted = min(rows.stop, first + page.num_rows) - max(rows.start, first)
+            num_rows = min(rows.stop, first + page.num_rows) - max(rows.start, first)
             size = sum(buffer.length for buffer in page.buffers)
-            used += size * wanted / max(1, page.num_rows)
+            used += size * num_rows / max(1, page.num_rows)
     if not start < stop <= content.size or stop - start > _MAX_GROWTH * used + _SLACK:
         return None
     return ByteRange(start, stop)

@@ -111,13 +111,13 @@ class FileReadAhead:
         store: ObjectStore,
         content: FileMetadata,
         rows: RowRange,
-        kept: Kept,
+        cache: Kept,
         growth: int | None = None,
     ) -> None:
         self._store = store
         self._content = content
         self._rows = rows
-        self._kept = kept
+        self._cache = cache
         self._growth = growth
         self._pages: list[_PageSpan] = []
         self._num_parsed = 0
@@ -129,7 +129,7 @@ class FileReadAhead:
 
     def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
         """See `ObjectStore.get_ranges`. Waits for ranges that another thread is reading."""
-        with self._kept.lock:
+        with self._cache.lock:
             held = [_holding(self.readings, range_.start, range_.stop) for range_ in ranges]
             missing = [
                 ByteRange(readings[-1].stop if readings else range_.start, range_.stop)
@@ -146,16 +146,16 @@ class FileReadAhead:
         self._pages, self._num_parsed = [], 0
         self._requested = {}
         self.readings = []
-        self._kept.forget()
+        self._cache.forget()
 
     def _read(self, path: str, new: Sequence[_Reading]) -> None:
         try:
             ranges = [ByteRange(reading.start, reading.stop) for reading in new]
             buffers = self._store.get_ranges(path, ranges)
         except BaseException as error:
-            with self._kept.lock:
+            with self._cache.lock:
                 for reading in new:
-                    self._kept.drop(reading)
+                    self._cache.drop(reading)
             for reading in new:
                 reading.done.set_exception(error)
             raise
@@ -180,7 +180,7 @@ class FileReadAhead:
                 reading = _Reading(*piece)
                 new.append(reading)
                 insort(self.readings, reading)
-                self._kept.add(reading, self)
+                self._cache.add(reading, self)
                 self._note_requested(reading)
         return new
 
@@ -210,7 +210,7 @@ class FileReadAhead:
 
     def _room(self) -> int:
         """Maximum number of bytes that one call reads ahead."""
-        return self._kept.capacity // SHARES
+        return self._cache.capacity // SHARES
 
     def _stop(self, extent: Extent) -> int:
         """Maximum end of a request for ``extent``, in bytes from the start of the file."""
@@ -232,8 +232,8 @@ class FileReadAhead:
         self._pages = sorted(
             page
             for column in columns
-            for first, one in zip(column.starts, column.pages, strict=False)
-            if (page := self._worth_reading(one, first)) is not None
+            for first, page_of_column in zip(column.starts, column.pages, strict=False)
+            if (page := self._worth_reading(page_of_column, first)) is not None
         )
 
     def _worth_reading(self, page: Page, first: int) -> _PageSpan | None:
@@ -242,8 +242,8 @@ class FileReadAhead:
         None if the scan reads less than half of the page or the page's buffers are not adjacent.
         """
         rows = self._rows
-        wanted = min(rows.stop, first + page.num_rows) - max(rows.start, first)
-        if not (page.buffers and page.num_rows) or wanted * 2 < page.num_rows:
+        num_rows = min(rows.stop, first + page.num_rows) - max(rows.start, first)
+        if not (page.buffers and page.num_rows) or num_rows * 2 < page.num_rows:
             return None
         start = min(buffer.start for buffer in page.buffers)
         stop = max(buffer.stop for buffer in page.buffers)
@@ -281,23 +281,26 @@ def _holding(readings: Sequence[_Reading], start: int, stop: int) -> list[_Readi
     The result may end before ``stop``. An earlier reading that ends later is not considered,
     because such overlaps are rare.
     """
-    place = bisect_right(readings, start, key=_start_of) - 1
+    position = bisect_right(readings, start, key=_start_of) - 1
     holding: list[_Reading] = []
-    while 0 <= place < len(readings) and readings[place].start <= start < readings[place].stop:
-        holding.append(readings[place])
-        start = readings[place].stop
+    while (
+        0 <= position < len(readings)
+        and readings[position].start <= start < readings[position].stop
+    ):
+        holding.append(readings[position])
+        start = readings[position].stop
         if start >= stop:
             break
-        place += 1
+        position += 1
     return holding
 
 
-def _cut(held: Sequence[_Reading], new: Sequence[_Reading], wanted: ByteRange) -> pa.Buffer:
-    """The bytes of ``wanted`` from the readings ``held``, and from ``new`` where ``held`` ends.
+def _cut(held: Sequence[_Reading], new: Sequence[_Reading], byte_range: ByteRange) -> pa.Buffer:
+    """The bytes of ``byte_range`` from the readings ``held``, and from ``new`` where ``held`` ends.
 
     Waits for unfinished readings. The bytes are copied if they are in several readings.
     """
-    start, stop = wanted
+    start, stop = byte_range
     if start == stop:
         return _EMPTY
     position = held[-1].stop if held else start

@@ -111,7 +111,7 @@ class FileReader:
             reader._whole = tail.buffer
         return reader
 
-    def reading_ahead(self, rows: RowRange, kept: Kept, growth: int | None = None) -> FileReader:
+    def reading_ahead(self, rows: RowRange, cache: Kept, growth: int | None = None) -> FileReader:
         """A reader of the same file for a scan of ``rows``; see `FileReadAhead`.
 
         Returns this reader if reading ahead has no benefit.
@@ -121,7 +121,7 @@ class FileReader:
             return self
         if not store.read_ahead or self._source is not store:
             return self
-        source = FileReadAhead(store, content, rows, kept, growth)
+        source = FileReadAhead(store, content, rows, cache, growth)
         return FileReader(store, self.path, content, self._context.registry, source)
 
     def with_pages(
@@ -229,12 +229,15 @@ class FileReader:
                     group.decode(column_of, self.metadata.columns, rows, self._context)
                     for group in groups
                 ),
-                (self._alone(fields[place], column_of, rows) for place in rest),
+                (self._alone(fields[position], column_of, rows) for position in rest),
             )
-            places = chain.from_iterable([*(group.places for group in groups), rest])
+            positions = chain.from_iterable([*(group.positions for group in groups), rest])
             arrays = chain.from_iterable(self._decoded(decodings, len(rows)))
-            found = dict(zip(places, arrays, strict=True))
-            return [_chunked(field, found[place], len(rows)) for place, field in enumerate(fields)]
+            arrays_at = dict(zip(positions, arrays, strict=True))
+            return [
+                _chunked(field, arrays_at[position], len(rows))
+                for position, field in enumerate(fields)
+            ]
         except ResultTooLargeError as error:
             if len(fields) == 1 and len(rows) < 2:
                 raise _value_too_large(fields[0], rows, self.path, error) from error
@@ -326,10 +329,10 @@ class FileReader:
         """
         if self._whole is not None or (self._source is self._store and self._store.has_views):
             most = MAX_INTERLEAVED if num_rows <= MAX_INTERLEAVED_ROWS else 0
-            some = list(islice(decodings, most + 1))
-            if len(some) > most:
-                return [run_decoding(decoding, self._get) for decoding in chain(some, decodings)]
-            decodings = some
+            first = list(islice(decodings, most + 1))
+            if len(first) > most:
+                return [run_decoding(decoding, self._get) for decoding in chain(first, decodings)]
+            decodings = first
         return run_decoding(run_interleaved(list(decodings)), self._get)
 
     def _get(self, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:

@@ -39,21 +39,21 @@ class Tail:
 
         Raises `CorruptFileError` if the file is shorter than ``size``.
         """
-        missing = [wanted for wanted in ranges if wanted.start < self._start]
+        missing = [byte_range for byte_range in ranges if byte_range.start < self._start]
         fetched = iter(self._get(missing) if missing else ())
         view = memoryview(self.buffer)
         return [
             memoryview(next(fetched))
-            if wanted.start < self._start
-            else view[wanted.start - self._start : wanted.stop - self._start]
-            for wanted in ranges
+            if byte_range.start < self._start
+            else view[byte_range.start - self._start : byte_range.stop - self._start]
+            for byte_range in ranges
         ]
 
     def _get(self, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         buffers = self._store.get_ranges(self._path, ranges)
-        for wanted, buffer in zip(ranges, buffers, strict=True):
-            if buffer.size != wanted.length:
+        for byte_range, buffer in zip(ranges, buffers, strict=True):
+            if buffer.size != byte_range.length:
                 raise CorruptFileError(
-                    f"{buffer.size} of {wanted.length} bytes were read", offset=wanted.start
+                    f"{buffer.size} of {byte_range.length} bytes were read", offset=byte_range.start
                 )
         return buffers

@@ -87,11 +87,11 @@ def encode(values: Ints) -> Ragged:
 
 def tagged(tag: int, item: Ragged, present: npt.NDArray[np.bool_]) -> Ragged:
     """The byte ``tag`` and the item, for each item; nothing for those that are not ``present``."""
-    kept = np.where(present, item[1], 0)
+    sizes = np.where(present, item[1], 0)
     edges = edges_of(item[1])
-    body = gather(item[0], edges[:-1], edges[:-1] + kept)
+    body = gather(item[0], edges[:-1], edges[:-1] + sizes)
     tags = np.full(int(present.sum()), tag, np.uint8)
-    return concatenated([(tags, present.astype(np.int64)), (body, kept)])
+    return concatenated([(tags, present.astype(np.int64)), (body, sizes)])
 
 
 def concatenated(parts: Sequence[Ragged]) -> Ragged:

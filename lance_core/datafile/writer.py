@@ -101,12 +101,12 @@ class FileWriter(FileOutput):
 
     def _encoder(self, number: int) -> FieldEncoder:
         """The encoder of a field; those of small columns are created when they are needed."""
-        found = self._encoders.get(number)
-        if found is None:
-            found = self._encoders[number] = field_encoder(
+        encoder = self._encoders.get(number)
+        if encoder is None:
+            encoder = self._encoders[number] = field_encoder(
                 self.schema.fields[number], self._context
             )
-        return found
+        return encoder
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Append the rows of ``batch``, which has the columns of `Schema.storage_schema`.
@@ -133,10 +133,10 @@ class FileWriter(FileOutput):
 
         def write() -> FileWriteResult:
             rows = [0] * len(groups)
-            sources = [partial(self._group_pages, one, rows, i) for i, one in enumerate(groups)]
+            sources = [partial(self._group_pages, group, rows, i) for i, group in enumerate(groups)]
             # Pages of groups are large: no thread keeps one that it could have passed on.
-            with closing(in_order(sources, at_once=1)) as found:
-                for _, pages in found:
+            with closing(in_order(sources, at_once=1)) as group_pages:
+                for _, pages in group_pages:
                     self._write(pages)
                     del pages
             self.num_rows = rows[0]
@@ -149,7 +149,7 @@ class FileWriter(FileOutput):
         return self._guarded(write)
 
     def _group_pages(
-        self, group: FieldGroup, rows: list[int], place: int
+        self, group: FieldGroup, rows: list[int], index: int
     ) -> Iterator[Sequence[tuple[int, EncodedPage]]]:
         """The pages of a group, with the numbers of their fields; counts ``rows[place]``."""
         numbers = group.numbers
@@ -157,7 +157,7 @@ class FileWriter(FileOutput):
         waiting = _waiting_rows(schema, self._context)
 
         def encoded(batch: pa.RecordBatch) -> list[tuple[int, EncodedPage]]:
-            rows[place] += batch.num_rows
+            rows[index] += batch.num_rows
             with low_retention_pool():
                 return [
                     (numbers[i], page)
@@ -263,18 +263,20 @@ class FileWriter(FileOutput):
 
         pages: Generator[tuple[int, EncodedPage], None, None]
         if not self._has_large_fields(size) or len(numbers) - len(ready) < 2:
-            pages = ((place, page) for place, one in enumerate(numbers) for page in source(one))
+            pages = (
+                (index, page) for index, number in enumerate(numbers) for page in source(number)
+            )
         else:
             pages = in_order([partial(source, number) for number in numbers])
         with closing(pages):
-            for some in _batched(pages):
-                self._write([(numbers[place], page) for place, page in some])
+            for batch in _batched(pages):
+                self._write([(numbers[index], page) for index, page in batch])
 
     def _write(self, pages: Sequence[tuple[int, EncodedPage]]) -> None:
         """Write pages, each with the number of its field."""
         written = self._output.write_pages([page for _, page in pages])
-        for (number, page), one in zip(pages, written, strict=True):
-            self._pages[self._first_columns[number] + page.column] += one
+        for (number, page), message in zip(pages, written, strict=True):
+            self._pages[self._first_columns[number] + page.column] += message
 
 
 def _batched(pages: Iterable[tuple[int, EncodedPage]]) -> Iterator[list[tuple[int, EncodedPage]]]:

@@ -111,8 +111,8 @@ class LanceFileReader:
 
         ``batch_readahead`` has no effect. Raises `InvalidInputError` for other indices.
         """
-        given = indices.to_numpy() if isinstance(indices, pa.Array) else indices
-        rows = np.asarray(given if len(given) else [], dtype=np.int64)
+        numbers = indices.to_numpy() if isinstance(indices, pa.Array) else indices
+        rows = np.asarray(numbers if len(numbers) else [], dtype=np.int64)
         if rows.ndim != 1 or (np.diff(rows) <= 0).any():
             raise InvalidInputError("row numbers must be sorted in ascending order, each once")
         if len(rows) and not 0 <= rows[0] <= rows[-1] < self.num_rows():

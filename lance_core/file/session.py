@@ -80,7 +80,7 @@ class LanceFileSession:
 
     def list(self, path: str | None = None) -> list[str]:
         """The paths of all files below the folder ``path``, at any depth."""
-        return [found.path for found in self._store.list(_folder(path))]
+        return [file.path for file in self._store.list(_folder(path))]
 
     def list_with_delimiter(self, path: str | None = None) -> ListResult:
         """The folders and files directly in the folder ``path``."""
@@ -119,8 +119,8 @@ class LanceFileSession:
         size = self._store.head(remote_path).size
         with Path(local_path).open("wb") as target:
             for start in range(0, size, _COPY_BYTES):
-                wanted = ByteRange(start, min(start + _COPY_BYTES, size))
-                (part,) = self._store.get_ranges(remote_path, [wanted])
+                byte_range = ByteRange(start, min(start + _COPY_BYTES, size))
+                (part,) = self._store.get_ranges(remote_path, [byte_range])
                 target.write(part)
 
 

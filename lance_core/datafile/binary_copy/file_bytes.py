@@ -75,14 +75,14 @@ class FileBytes:
     @cached_property
     def _views(self) -> list[pa.Buffer]:
         """The data of each file, as views of memory."""
-        found: list[pa.Buffer] = []
+        views: list[pa.Buffer] = []
         for file, end in zip(self.files, self._table.data_ends.tolist(), strict=True):
-            wanted = [ByteRange(0, end)]
+            ranges = [ByteRange(0, end)]
             if file.content is None:
-                found += file.store.get_ranges(file.path, wanted)
+                views += file.store.get_ranges(file.path, ranges)
             else:
-                found += slice_ranges(file.content, wanted, file.path)
-        return found
+                views += slice_ranges(file.content, ranges, file.path)
+        return views
 
     @cached_property
     def _read_views(self) -> list[pa.Buffer]:

@@ -146,7 +146,7 @@ class FileCopy:
         """
         content = FileBytes(source.table, source.files)
         copies = PageCopies(source.table, content, self._context, merges=self._merges)
-        places = {
+        chunk_keys = {
             (field, number): copies.add(piece)
             for field, of_field in enumerate(pieces)
             for number, piece in enumerate(of_field)
@@ -160,7 +160,7 @@ class FileCopy:
             for number, piece in enumerate(of_field):
                 for index, column in enumerate(added):
                     if isinstance(piece, CopiedPages):
-                        column.chunks += copies.chunks(*places[field, number][index])
+                        column.chunks += copies.chunks(*chunk_keys[field, number][index])
                         column.header_rows += piece.headers[index]
                     elif piece.num_rows:
                         self._add_encoded(column, index, encoded[field, number])
@@ -169,7 +169,10 @@ class FileCopy:
         counts.pages_copied += copies.num_copied
         counts.bytes_copied += copies.num_bytes
         counts.pages_reencoded += copies.num_packed + sum(
-            piece.num_pages for one in pieces for piece in one if isinstance(piece, EncodedRows)
+            piece.num_pages
+            for of_field in pieces
+            for piece in of_field
+            if isinstance(piece, EncodedRows)
         )
         return result
 
@@ -191,16 +194,22 @@ class FileCopy:
         The store copies while threads encode, and whenever a page is encoded, it is written.
         Returns what was encoded, by the numbers of field and piece.
         """
-        found: dict[tuple[int, int], _EncodedField] = {}
+        encoded: dict[tuple[int, int], _EncodedField] = {}
         groups: list[Callable[[], Iterable[_PagesOfRows]]] = []
-        for (parts, joins), wanted in self._jobs(pieces).items():
-            for group in self._groups(wanted, JOINED_BYTES if joins else GROUP_BYTES):
+        for (parts, joins), rows_of_fields in self._jobs(pieces).items():
+            for group in self._groups(rows_of_fields, JOINED_BYTES if joins else GROUP_BYTES):
                 rows = [self._start(field, piece) for field, _, piece in group]
-                found |= {one[:2]: mine for one, mine in zip(group, rows, strict=True)}
-                fields = [one.layout.field for one in rows]
+                encoded |= {
+                    member[:2]: encoded_field
+                    for member, encoded_field in zip(group, rows, strict=True)
+                }
+                fields = [encoded_field.layout.field for encoded_field in rows]
                 arrays: Callable[[], Iterable[Sequence[pa.Array]]] = partial(read, fields, parts)
                 if joins:
-                    layouts, merged = [one.layout for one in rows], [piece for *_, piece in group]
+                    layouts, merged = (
+                        [encoded_field.layout for encoded_field in rows],
+                        [piece for *_, piece in group],
+                    )
                     arrays = partial(_named, partial(joined.read, layouts, merged), arrays)
                 groups.append(partial(_encoded_pages, arrays, rows))
 
@@ -223,7 +232,7 @@ class FileCopy:
                 del found_pages
         while copies_more():
             pass
-        return found
+        return encoded
 
     def _jobs(
         self, pieces: Sequence[Sequence[Piece]]
@@ -237,16 +246,16 @@ class FileCopy:
                     jobs.setdefault((piece.parts, joins), []).append((field, number, piece))
         return jobs
 
-    def _groups(self, wanted: Sequence[_Wanted], limit: int) -> Iterator[Sequence[_Wanted]]:
-        """``wanted`` in groups of up to ``limit`` bytes that are read and encoded together."""
+    def _groups(self, rows_of_fields: Sequence[_Wanted], limit: int) -> Iterator[Sequence[_Wanted]]:
+        """Groups of ``rows_of_fields`` of up to ``limit`` bytes, to read and encode together."""
         group: list[_Wanted] = []
         size = 0
-        for one in wanted:
-            own = value_bytes(self._layouts[one[0]].field) * one[2].num_rows
+        for member in rows_of_fields:
+            own = value_bytes(self._layouts[member[0]].field) * member[2].num_rows
             if group and (size + own > limit or len(group) == MAX_FIELDS):
                 yield group
                 group, size = [], 0
-            group.append(one)
+            group.append(member)
             size += own
         if group:
             yield group
@@ -292,11 +301,11 @@ def _encoded_pages(
     def written(arrays: Sequence[pa.Array]) -> _PagesOfRows:
         pairs = zip(rows, arrays, strict=True)
         with low_retention_pool():
-            return [(one, page) for one, array in pairs for page in one.encoder.write(array)]
+            return [(field, page) for field, array in pairs for page in field.encoder.write(array)]
 
     def flushed(rows: Sequence[_EncodedField]) -> _PagesOfRows:
         with low_retention_pool():
-            rest = [(one, page) for one in rows for page in one.encoder.flush()]
+            rest = [(field, page) for field in rows for page in field.encoder.flush()]
         # Some functions of Arrow have no other pool; it would retain memory for each thread.
         pa.default_memory_pool().release_unused()
         return rest

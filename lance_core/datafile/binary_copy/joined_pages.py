@@ -75,20 +75,22 @@ class _Group(NamedTuple):
 
     field: Field
     num_fields: int
-    places: Mapping[int, int]
+    column_of: Mapping[int, int]
     columns: Sequence[Column]
 
     def decode(
         self, rows: Rows, total: int, context: DecodeContext
     ) -> Decoding[list[list[pa.Array]]]:
         """The arrays of each field with ``rows`` of its ``total`` rows."""
-        wanted = rows
+        all_rows = rows
         if self.num_fields > 1:
             firsts = total * np.arange(self.num_fields)
-            wanted = RowRange(0, total * self.num_fields)
+            all_rows = RowRange(0, total * self.num_fields)
             if len(rows) < total:
-                wanted = packed_rows(np.add.outer(firsts, rows.numbers).ravel())
-        arrays = yield from decode_field(self.field, self.places, self.columns, wanted, context)
+                all_rows = packed_rows(np.add.outer(firsts, rows.numbers).ravel())
+        arrays = yield from decode_field(
+            self.field, self.column_of, self.columns, all_rows, context
+        )
         if self.num_fields == 1:
             return [arrays]
         return split_columns(arrays, self.num_fields, len(rows))
@@ -145,34 +147,36 @@ class JoinedPages:
             if len(gone) == stop - start:
                 continue
             rows: Rows = RowRange(start, stop)
-            kept = None
+            live_positions = None
             if len(gone):
                 live = np.delete(np.arange(stop - start), gone - start)
                 # To decode all rows takes less time than to find most of them.
                 if len(live) * _SPARSE > stop - start:
-                    kept = from_numpy(live)
+                    live_positions = from_numpy(live)
                 else:
                     rows = packed_rows(live + start)
             decodings = [group.decode(rows, total, self._context) for group in groups]
-            yield self._decoded(decodings, kept)
+            yield self._decoded(decodings, live_positions)
 
     def _group(self, layouts: Sequence[FieldLayout], pieces: Sequence[EncodedRows]) -> _Group:
         columns: list[Column] = []
-        places: dict[int, int] = {}
+        column_of: dict[int, int] = {}
         for number, layout in enumerate(layouts[0].columns):
             pages = [piece.pages[number] for piece in pieces if piece.pages is not None]
-            places[layout.field_id] = number
+            column_of[layout.field_id] = number
             columns.append(self._column(pages))
-        return _Group(layouts[0].field, len(layouts), places, columns)
+        return _Group(layouts[0].field, len(layouts), column_of, columns)
 
     def _decoded(
-        self, decodings: Sequence[Decoding[list[list[pa.Array]]]], kept: pa.Array | None
+        self, decodings: Sequence[Decoding[list[list[pa.Array]]]], positions: pa.Array | None
     ) -> list[pa.Array]:
-        """An array for each field, with the rows at the positions ``kept`` if it is given."""
+        """An array for each field, with the rows at the positions ``positions`` if it is given."""
         with low_retention_pool():
-            found = run_decoding(run_interleaved(decodings), self._content.get)
-            arrays = [concat_arrays(chunks) for group in found for chunks in group]
-            return arrays if kept is None else [take_rows(array, kept) for array in arrays]
+            groups = run_decoding(run_interleaved(decodings), self._content.get)
+            arrays = [concat_arrays(chunks) for group in groups for chunks in group]
+            return (
+                arrays if positions is None else [take_rows(array, positions) for array in arrays]
+            )
 
     def _window_rows(
         self, total: int, layouts: Sequence[FieldLayout], pieces: Sequence[EncodedRows]
@@ -202,7 +206,7 @@ class JoinedPages:
         begins += np.repeat(copies, counts) * self._content.ranges.span
         rows = table.rows[pages]
         arrays = PageArrays(
-            [self._encoding(one) for one in messages],
+            [self._encoding(message) for message in messages],
             kinds,
             rows,
             edges_of(counts),
@@ -226,9 +230,9 @@ class JoinedPages:
         return list(numbers), np.array([numbers[message] for message in messages], np.int64)
 
     def _encoding(self, raw: bytes) -> PageEncoding:
-        found = self._encodings.get(raw)
-        if found is None:
-            found = self._parser.page_encoding(raw)
+        encoding = self._encodings.get(raw)
+        if encoding is None:
+            encoding = self._parser.page_encoding(raw)
             if len(raw) <= _MAX_SHARED_BYTES:
-                self._encodings[raw] = found
-        return found
+                self._encodings[raw] = encoding
+        return encoding

@@ -101,26 +101,26 @@ def merge_groups(
     ``must_copy``: True if only pages merge that have one buffer of `MIN_READ_BYTES`. Raises
     `CorruptFileError` for an encoding that is not a message.
     """
-    places = np.flatnonzero(_may_merge(table, pages, must_copy=must_copy))
-    forms, of_page = _forms_of(table, pages[places], parser)
-    places, of_page = places[of_page != _STAYS], of_page[of_page != _STAYS]
-    if not len(places):
+    positions = np.flatnonzero(_may_merge(table, pages, must_copy=must_copy))
+    forms, of_page = _forms_of(table, pages[positions], parser)
+    positions, of_page = positions[of_page != _STAYS], of_page[of_page != _STAYS]
+    if not len(positions):
         return []
-    pages = pages[places]
+    pages = pages[positions]
     # Numbers have at least one bit.
     bits = np.array([form.codec.bits if isinstance(form, NumberForm) else 0 for form in forms])
     bits, rows = bits[of_page], table.rows[pages]
     sizes = np.where(bits > 0, rows * bits // 8, table.sizes_of(pages))
-    found = []
-    for start, end in _runs(places, _keys(forms)[of_page], lists):
+    groups = []
+    for start, end in _runs(positions, _keys(forms)[of_page], lists):
         most = _most_bytes(forms[of_page[start]])
         for first, stop in _parts(sizes[start:end], most):
             at = slice(start + first, start + stop)
             own = [forms[number] for number in of_page[at].tolist()]
-            place, count = int(places[at.start]), int(rows[at].sum())
+            position, count = int(positions[at.start]), int(rows[at].sum())
             ranges = _ranges(table, pages[at], own)
-            found.append(MergedPages(place, place + len(own), count, own, ranges))
-    return found
+            groups.append(MergedPages(position, position + len(own), count, own, ranges))
+    return groups
 
 
 def _may_merge(table: SourcePages, pages: Ints, *, must_copy: bool) -> npt.NDArray[np.bool_]:
@@ -176,12 +176,12 @@ class _ParsedEncodings:
 
     def number(self, encoding: bytes, num_rows: int) -> int:
         """The number of the form of a page of ``num_rows`` rows; `_STAYS` if it does not merge."""
-        found = self._numbers.get(self._key(encoding, num_rows))
-        if found is None:
-            found = self._parsed(encoding, num_rows)
+        number = self._numbers.get(self._key(encoding, num_rows))
+        if number is None:
+            number = self._parsed(encoding, num_rows)
             # The key is another one if this was the first encoding with symbols at their place.
-            self._numbers[self._key(encoding, num_rows)] = found
-        return found
+            self._numbers[self._key(encoding, num_rows)] = number
+        return number
 
     def _key(self, encoding: bytes, num_rows: int) -> tuple[bytes, bytes, int]:
         """Equal for encodings that are parsed once: those of one size differ in their symbols."""
@@ -228,14 +228,16 @@ def _have_buffers(
 ) -> npt.NDArray[np.bool_]:
     """True for pages with as many buffers, and as large ones, as those of their form have."""
     counts = np.array(list(map(len, least)), np.int64)
-    found: npt.NDArray[np.bool_] = table.num_buffers_of(pages) == counts[of_page]
+    has_buffers: npt.NDArray[np.bool_] = table.num_buffers_of(pages) == counts[of_page]
     for number in range(max(counts, default=0)):
         # No file has more bytes than fit into 63 bits.
-        sizes = [min(one[number], (1 << 63) - 1) if number < len(one) else 0 for one in least]
-        chosen = np.flatnonzero(found & (number < counts[of_page]))
+        sizes = [
+            min(lengths[number], (1 << 63) - 1) if number < len(lengths) else 0 for lengths in least
+        ]
+        chosen = np.flatnonzero(has_buffers & (number < counts[of_page]))
         stored = table.sizes[table.first_buffer[pages[chosen]] + number]
-        found[chosen] = stored >= np.array(sizes, np.int64)[of_page[chosen]]
-    return found
+        has_buffers[chosen] = stored >= np.array(sizes, np.int64)[of_page[chosen]]
+    return has_buffers
 
 
 def _keys(forms: Sequence[AnyForm]) -> Ints:
@@ -244,11 +246,11 @@ def _keys(forms: Sequence[AnyForm]) -> Ints:
     return np.array([known.setdefault(form.key, len(known)) for form in forms], np.int64)
 
 
-def _runs(places: Ints, keys: Ints, lists: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Runs of two or more neighbouring pages with the same key, as spans of ``places``."""
-    is_first = np.ones(len(places), np.bool_)
-    is_first[1:] = (np.diff(places) != 1) | (np.diff(keys) != 0) | np.isin(places[1:], lists)
-    edges = np.append(np.flatnonzero(is_first), len(places))
+def _runs(positions: Ints, keys: Ints, lists: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Runs of two or more neighbouring pages with the same key, as spans of ``positions``."""
+    is_first = np.ones(len(positions), np.bool_)
+    is_first[1:] = (np.diff(positions) != 1) | (np.diff(keys) != 0) | np.isin(positions[1:], lists)
+    edges = np.append(np.flatnonzero(is_first), len(positions))
     for run in np.flatnonzero(np.diff(edges) > 1).tolist():
         yield int(edges[run]), int(edges[run + 1])
 

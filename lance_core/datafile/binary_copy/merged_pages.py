@@ -90,8 +90,8 @@ class PageMerges:
         """
         try:
             with low_retention_pool(max_kept=MAX_KEPT_BYTES):
-                found = self._read(pages, merged)
-                return self._unchanged(pages) if found is None else [found]
+                buffers = self._read(pages, merged)
+                return self._unchanged(pages) if buffers is None else [buffers]
         except (CorruptFileError, PluginError):
             owners = self._table.files_of(pages)
             for number, owner in enumerate(owners.tolist()):
@@ -109,7 +109,7 @@ class PageMerges:
             if page is None:
                 return None
             encoding = page.layout.SerializeToString()
-            return MergedBuffers(merged.num_rows, [[one] for one in page.buffers], encoding)
+            return MergedBuffers(merged.num_rows, [[buffer] for buffer in page.buffers], encoding)
         forms = [form for form in merged.forms if isinstance(form, PageForm)]
         buffers, adjustment = self._joined(pages, forms)
         encoding = self.encoding(pages, merged, adjustment)
@@ -117,13 +117,13 @@ class PageMerges:
 
     def _unchanged(self, pages: Ints) -> list[MergedBuffers]:
         """Mini-block pages as they are."""
-        found = []
+        unchanged = []
         buffers = [self._slices(pages, number, None) for number in range(MINI_BLOCK_BUFFERS)]
         for number, rows in enumerate(self._table.rows[pages].tolist()):
             layout = PageLayout(mini_block_layout=self._message(pages, number))
             own = [[slices[number]] for slices in buffers]
-            found.append(MergedBuffers(rows, own, layout.SerializeToString()))
-        return found
+            unchanged.append(MergedBuffers(rows, own, layout.SerializeToString()))
+        return unchanged
 
     def encoding(self, pages: Ints, merged: MergedPages, adjustment: int = 0) -> bytes:
         """The encoding of the merged page; ``adjustment``: what is added to the ends of nulls."""
@@ -138,12 +138,12 @@ class PageMerges:
         kinds = [
             (form.codec.name, form.levels) for form in merged.forms if isinstance(form, NumberForm)
         ]
-        edges = [place for place in range(1, len(kinds)) if kinds[place] != kinds[place - 1]]
+        edges = [number for number in range(1, len(kinds)) if kinds[number] != kinds[number - 1]]
         if not edges and kinds[0] == ("inline_bitpacking", b""):
             return repacked_page(self._message(pages, 0), self._stored(pages), self._context)
         values, levels = self._numbers(pages, [0, *edges, len(kinds)])
         # If any page is packed, the merged one is.
-        packed = (place for place, (codec, _) in enumerate(kinds) if codec != "flat")
+        packed = (number for number, (codec, _) in enumerate(kinds) if codec != "flat")
         message = self._message(pages, next(packed, 0))
         return self._page(message, levels, packed_numbers(message, values, self._context))
 
@@ -158,10 +158,10 @@ class PageMerges:
         return joined_numbers(values), joined_levels(levels)
 
     def _codes(self, pages: Ints) -> LayoutPage | None:
-        messages = [self._message(pages, place) for place in range(len(pages))]
+        messages = [self._message(pages, number) for number in range(len(pages))]
         unpacked = self._stored(pages).unpacked(messages[0], self._context)
         levels = unpacked.levels(self._context)
-        symbols = [one.value_compression.fsst.symbol_table for one in messages]
+        symbols = [message.value_compression.fsst.symbol_table for message in messages]
         shared = shared_codes(unpacked, symbols, self._context)
         del unpacked  # its bytes are as many as those of the new page
         if shared is None:
@@ -175,13 +175,13 @@ class PageMerges:
         return mini_block_page(
             levels,
             values,
-            lambda some, edges: encode_levels(some, edges, context),
+            lambda part, edges: encode_levels(part, edges, context),
             message.has_large_chunk,
             context.kernels,
         )
 
-    def _message(self, pages: Ints, place: int) -> MiniBlockLayout:
-        encoding = self._parser.page_encoding(self._raw(int(pages[place])))
+    def _message(self, pages: Ints, number: int) -> MiniBlockLayout:
+        encoding = self._parser.page_encoding(self._raw(int(pages[number])))
         assert isinstance(encoding, PageLayout)
         return encoding.mini_block_layout
 
@@ -201,18 +201,18 @@ class PageMerges:
         for number, bits in enumerate(forms[0].bits):
             if bits is None:
                 continue
-            found = self._slices(pages, number, (rows * bits + 7) // 8)
+            slices = self._slices(pages, number, (rows * bits + 7) // 8)
             if forms[0].adjustment:
                 texts = self._slices(pages, number + 1, None)
-                ends = np.require(found.joined(join).view(np.uint64), requirements="W")
+                ends = np.require(slices.joined(join).view(np.uint64), requirements="W")
                 adjustments = np.array([form.adjustment for form in forms], np.uint64)
                 lengths = merge_ends(ends, rows, adjustments, texts.sizes)
                 adjustment = int(lengths.sum()) + 1
                 buffers += [[ends.data], list(texts.first(lengths))]
             elif (rows[:-1] * bits % 8).any():
-                buffers.append([joined_bits(found.joined(join), rows * bits)])
+                buffers.append([joined_bits(slices.joined(join), rows * bits)])
             else:
-                buffers.append(list(found))
+                buffers.append(list(slices))
         return buffers, adjustment
 
     def _slices(self, pages: Ints, number: int, sizes: Ints | None) -> BufferSlices:

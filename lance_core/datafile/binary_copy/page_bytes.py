@@ -35,7 +35,7 @@ class PageBytes:
         length = sizes[1] + positions[1] + (stops - starts) + priority[1]
         tags = tagged(COLUMN_PAGES_TAG, encode(length), np.ones(len(pages), np.bool_))
         raw = np.frombuffer(table.raw, np.uint8)
-        parts = [_Part.of(one) for one in (tags, sizes, positions)]
+        parts = [_Part.of(item) for item in (tags, sizes, positions)]
         parts += [_Part(raw, starts, stops), _Part.of(priority)]
         joined = join(
             [pa.py_buffer(part.data) for part in parts],

@@ -123,9 +123,9 @@ class _Sources(NamedTuple):
 
     @classmethod
     def of(cls, parts: Sequence[SourceRows]) -> _Sources:
-        columns = np.array([one.columns for one in parts], np.int64).reshape(len(parts), -1)
-        rows = np.array([one.num_rows for one in parts], np.int64)
-        deleted = np.array([len(one.deleted) for one in parts], np.int64)
+        columns = np.array([part.columns for part in parts], np.int64).reshape(len(parts), -1)
+        rows = np.array([part.num_rows for part in parts], np.int64)
+        deleted = np.array([len(part.deleted) for part in parts], np.int64)
         return cls(parts, columns, rows, deleted, {})
 
     def span(self, units: _Units) -> Parts:
@@ -187,8 +187,10 @@ def _pieces_of_field(
             continue
         num_pages = int(count[start:stop].sum())
         first_row, num_rows = int(rows[start]), int(rows[stop] - rows[start])
-        some = units.between(start, stop)
-        pieces.append(_encoded_rows(layout, sources, some, first_row, num_rows, num_pages))
+        units_of_piece = units.between(start, stop)
+        pieces.append(
+            _encoded_rows(layout, sources, units_of_piece, first_row, num_rows, num_pages)
+        )
     return pieces
 
 
@@ -203,7 +205,7 @@ def _other_structs(
 
     See `lance_core.encodings.nullable_structs`.
     """
-    found = np.zeros(len(encoded), np.bool_)
+    is_excluded = np.zeros(len(encoded), np.bool_)
     is_mixed = bool(encoded.any())
     for number, column in enumerate(layout.columns):
         if not column.has_struct_of_lists:
@@ -212,11 +214,14 @@ def _other_structs(
         pages = spans_index(first, last)
         starts, stops = table.encoding_starts[pages].tolist(), table.middle_stops[pages].tolist()
         encodings = [table.raw[start:stop] for start, stop in zip(starts, stops, strict=True)]
-        structs = {one: nullable_structs(parser.page_encoding(one)) for one in set(encodings)}
+        structs = {
+            encoding: nullable_structs(parser.page_encoding(encoding))
+            for encoding in set(encodings)
+        }
         is_mixed |= len(set(structs.values())) > 1
-        is_other = np.array([not all(structs[one]) for one in encodings], np.bool_)
-        found[np.repeat(np.arange(len(found)), last - first)[is_other]] = True
-    return found if is_mixed else np.zeros_like(found)
+        is_other = np.array([not all(structs[encoding]) for encoding in encodings], np.bool_)
+        is_excluded[np.repeat(np.arange(len(is_excluded)), last - first)[is_other]] = True
+    return is_excluded if is_mixed else np.zeros_like(is_excluded)
 
 
 def _encoded_rows(
@@ -275,12 +280,12 @@ def _units(layout: FieldLayout, table: SourcePages, sources: _Sources) -> _Units
         is_copied,
     )
     has_several = (last - first)[:, layout.data_columns].max(axis=1, initial=0) > 1
-    found, start = [], 0
+    cut_units, start = [], 0
     for number in np.flatnonzero(is_copied & (deleted > 0) & has_several).tolist():
-        found.append(whole.between(start, number))
-        found.append(_cut(layout, table, whole, number, parts[number].deleted))
+        cut_units.append(whole.between(start, number))
+        cut_units.append(_cut(layout, table, whole, number, parts[number].deleted))
         start = number + 1
-    return _joined([*found, whole.between(start, len(parts))])
+    return _joined([*cut_units, whole.between(start, len(parts))])
 
 
 _UNIT_FIELDS = ("source", "start", "stop", "live", "first", "last", "is_copied", "has_pages")
@@ -290,21 +295,21 @@ def _joined(parts: Sequence[_Units]) -> _Units:
     if len(parts) == 1:
         return parts[0]
     names = _UNIT_FIELDS
-    return _Units(*(np.concatenate([getattr(one, name) for one in parts]) for name in names))
+    return _Units(*(np.concatenate([getattr(units, name) for units in parts]) for name in names))
 
 
 def _check_rows(
-    layout: FieldLayout, sources: Sequence[SourceRows], expected: Ints, found: Ints
+    layout: FieldLayout, sources: Sequence[SourceRows], expected: Ints, actual: Ints
 ) -> None:
     """Raise `CorruptFileError` unless columns have the ``expected`` rows; -1 stands for any."""
     for number, column in enumerate(layout.columns):
         if column.scale is None:
             continue
-        wrong = np.flatnonzero((expected >= 0) & (found[:, number] != expected * column.scale))
+        wrong = np.flatnonzero((expected >= 0) & (actual[:, number] != expected * column.scale))
         if len(wrong):
             source = int(wrong[0])
             raise CorruptFileError(
-                f"the pages of a column have {found[source, number]} rows, the fragment has "
+                f"the pages of a column have {actual[source, number]} rows, the fragment has "
                 f"{expected[source]}",
                 path=sources[source].path,
                 field=layout.field.name,
@@ -323,10 +328,10 @@ def _cut(
     if all(column.scale is not None for column in layout.columns):
         edges = _common_edges(layout, table, whole.first[source], whole.last[source])
     gone = np.diff(np.searchsorted(deleted, edges))
-    kept = np.ones(len(edges), np.bool_)
+    is_edge = np.ones(len(edges), np.bool_)
     # Neighbouring units that are both copied, or both not, are one unit.
-    kept[1:-1] = (gone[1:] > 0) != (gone[:-1] > 0)
-    edges = edges[kept]
+    is_edge[1:-1] = (gone[1:] > 0) != (gone[:-1] > 0)
+    edges = edges[is_edge]
     live = np.diff(edges) - np.diff(np.searchsorted(deleted, edges))
     first = np.repeat(whole.first[at], len(live), axis=0)
     last = np.repeat(whole.last[at], len(live), axis=0)
@@ -335,8 +340,8 @@ def _cut(
             scale = layout.columns[number].scale or 1
             pages = slice(first[0, number], last[0, number] + 1)
             starts = table.row_ends[pages] - table.row_ends[pages.start]
-            places = np.searchsorted(starts, edges * scale) + pages.start
-            first[:, number], last[:, number] = places[:-1], places[1:]
+            pages_at_edges = np.searchsorted(starts, edges * scale) + pages.start
+            first[:, number], last[:, number] = pages_at_edges[:-1], pages_at_edges[1:]
     return _Units(
         *(np.full(len(live), source), edges[:-1], edges[1:], live, first, last),
         live == np.diff(edges),

@@ -177,11 +177,11 @@ def _single_pages(data: Bytes, begins: Ints, ends: Ints) -> _Columns | None:
 
     So are the columns of small files, of which there are many.
     """
-    found = single_pages(data, begins, ends)
-    if not found.is_single.all():
+    single = single_pages(data, begins, ends)
+    if not single.is_single.all():
         return None
     pages = np.arange(len(begins) + 1)
-    return _Columns((found.encoding,) * len(begins), pages, found.starts, ends)
+    return _Columns((single.encoding,) * len(begins), pages, single.starts, ends)
 
 
 def _columns(raw: bytes, begins: Ints, ends: Ints) -> _Columns:
@@ -212,7 +212,7 @@ def _columns(raw: bytes, begins: Ints, ends: Ints) -> _Columns:
             position = end
         encodings.append(encoding)
         first_page.append(len(page_starts))
-    arrays = (np.array(one, np.int64) for one in (first_page, page_starts, page_stops))
+    arrays = (np.array(numbers, np.int64) for numbers in (first_page, page_starts, page_stops))
     return _Columns(tuple(encodings), *arrays)
 
 

@@ -61,12 +61,12 @@ Groups: TypeAlias = "tuple[Sequence[ColumnGroup], Sequence[int]]"
 class ColumnGroup:
     """Fields of one type to decode together, whose columns have one page each.
 
-    ``places``: the positions of ``fields`` among the fields that are read. ``parts``: the parts of
-    the first field that have a column, or that field. ``joined``: for each part, the pages of this
+    ``positions``: those of ``fields`` among the fields that are read. ``parts``: the parts of the
+    first field that have a column, or that field. ``joined``: for each part, the pages of this
     part of all fields, which share ``key``.
     """
 
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
     fields: tuple[Field, ...]
     parts: tuple[Field, ...]
     joined: tuple[Column, ...]
@@ -87,7 +87,7 @@ class ColumnGroup:
                 return (yield from decode_columns(field, of_parts, joined, key, rows, context))
             except (LanceError, MemoryError):
                 pass  # Decode each field alone, so that the error names the damaged one.
-        alone = [decode_field(one, column_of, columns, rows, context) for one in self.fields]
+        alone = [decode_field(member, column_of, columns, rows, context) for member in self.fields]
         return (yield from run_interleaved(alone))
 
     def _is_large_part(self, rows: AnyRows) -> bool:
@@ -117,14 +117,14 @@ class GroupsOfFile:
         if not isinstance(content, FileMetadata) or not _are_many(fields, content.version):
             return None
         if self._last is not None:
-            last, columns, found = self._last
+            last, columns, groups = self._last
             if columns is column_of and _are_same(last, fields):
-                return found
-        found = column_groups(fields, column_of, content, self._context)
-        for place in range(len(fields)) if self._parses_all else found[1]:
-            content.check_field(fields[place], column_of)
-        self._last = tuple(fields), column_of, found
-        return found
+                return groups
+        groups = column_groups(fields, column_of, content, self._context)
+        for position in range(len(fields)) if self._parses_all else groups[1]:
+            content.check_field(fields[position], column_of)
+        self._last = tuple(fields), column_of, groups
+        return groups
 
 
 COLUMN_GROUPS = FastPaths(FastPath.of(GroupsOfFile.groups))
@@ -135,9 +135,9 @@ the processor time, 200 columns of lists of structs 9.2 times.
 """
 
 
-def _are_same(some: Sequence[Field], others: Sequence[Field]) -> bool:
+def _are_same(fields: Sequence[Field], others: Sequence[Field]) -> bool:
     """True if both have the same objects."""
-    return len(some) == len(others) and all(map(is_, some, others))
+    return len(fields) == len(others) and all(map(is_, fields, others))
 
 
 def _are_many(fields: Sequence[Field], version: FileVersion) -> bool:
@@ -161,37 +161,39 @@ def column_groups(
     The columns of all groups have the rows of the file.
     """
     parts = [_parts(field, context, is_one_of_many=len(fields) >= MIN_FIELDS) for field in fields]
-    found = _field_pages(parts, column_of, content)
-    if found is None:
+    field_pages = _field_pages(parts, column_of, content)
+    if field_pages is None:
         return [], list(range(len(fields)))
     rest: list[int] = []
     alike: dict[tuple[pa.DataType, GroupKey], list[int]] = {}
-    # What follows from encodings and numbers of buffers is found once.
+    # What follows from encodings and numbers of buffers is derived once.
     known: dict[object, tuple[list[int], int]] = {}
-    kinds, num_buffers = found.pages.kinds.tolist(), np.diff(found.pages.edges).tolist()
-    for place, pages in enumerate(found.of_field):
+    kinds, num_buffers = field_pages.pages.kinds.tolist(), np.diff(field_pages.pages.edges).tolist()
+    for position, pages in enumerate(field_pages.of_field):
         if not pages or min(pages) < 0:
-            rest.append(place)
+            rest.append(position)
             continue
-        field, page = fields[place], pages[0]
+        field, page = fields[position], pages[0]
         kind: object = field.logical_type, kinds[page], num_buffers[page]
         if field.children:
             kind = field.storage_type, *((kinds[page], num_buffers[page]) for page in pages)
         if kind not in known:
-            mine = [found.pages[page] for page in pages]
-            whole = list(zip(parts[place], mine, strict=True))
+            own_pages = [field_pages.pages[page] for page in pages]
+            whole = list(zip(parts[position], own_pages, strict=True))
             key = group_key(field, whole, context)
             members = rest if key is None else alike.setdefault((field.storage_type, key), [])
             known[kind] = members, 0 if key is None else key.max_page_bytes
         members, most = known[kind]
-        (members if found.sizes[place] <= most else rest).append(place)
+        (members if field_pages.sizes[position] <= most else rest).append(position)
     groups = []
-    for (_, key), places in alike.items():
-        for some in _limited(places, found, content.num_rows) if key.is_copied else [places]:
-            if len(some) < _MIN_MEMBERS:
-                rest += some
+    for (_, key), positions in alike.items():
+        for members_at in (
+            _limited(positions, field_pages, content.num_rows) if key.is_copied else [positions]
+        ):
+            if len(members_at) < _MIN_MEMBERS:
+                rest += members_at
             else:
-                groups.append(_group(some, fields, parts[some[0]], found, key))
+                groups.append(_group(members_at, fields, parts[members_at[0]], field_pages, key))
     return groups, sorted(rest)
 
 
@@ -221,50 +223,50 @@ def _field_pages(
 ) -> _FieldPages | None:
     """The pages of the ``parts`` of fields that have a column; None if none can be grouped."""
     count = len(content.columns)
-    numbers = [column_of.get(part.id, -1) for some in parts for part in some]
+    numbers = [column_of.get(part.id, -1) for parts_of_field in parts for part in parts_of_field]
     columns = np.array(numbers, np.int64)
     is_column = (columns >= 0) & (columns < count)
-    found = column_pages(content.columns, np.unique(columns[is_column]))
-    if found is None or not content.num_rows:
+    single = column_pages(content.columns, np.unique(columns[is_column]))
+    if single is None or not content.num_rows:
         return None
-    has_rows = np.flatnonzero(found.pages.num_rows == content.num_rows)
+    has_rows = np.flatnonzero(single.pages.num_rows == content.num_rows)
     page_of = np.full(count + 1, -1)
-    page_of[found.numbers[has_rows]] = has_rows
+    page_of[single.numbers[has_rows]] = has_rows
     chosen = page_of[np.where(is_column, columns, count)]
     pages = iter(chosen.tolist())
-    of_field = [tuple(islice(pages, len(some))) for some in parts]
-    ends = edges_of(found.pages.stops - found.pages.starts)
-    of_page = np.where(chosen < 0, 0, np.diff(ends[found.pages.edges])[chosen])
+    of_field = [tuple(islice(pages, len(parts_of_field))) for parts_of_field in parts]
+    ends = edges_of(single.pages.stops - single.pages.starts)
+    of_page = np.where(chosen < 0, 0, np.diff(ends[single.pages.edges])[chosen])
     sizes = np.diff(edges_of(of_page)[edges_of(np.array(list(map(len, parts))))]).tolist()
-    return _FieldPages(found.pages, of_field, sizes, found.encoding)
+    return _FieldPages(single.pages, of_field, sizes, single.encoding)
 
 
-def _limited(places: Sequence[int], found: _FieldPages, num_rows: int) -> list[list[int]]:
-    """The fields at ``places`` in groups of limited size."""
+def _limited(positions: Sequence[int], field_pages: _FieldPages, num_rows: int) -> list[list[int]]:
+    """The fields at ``positions`` in groups of limited size."""
     groups: list[list[int]] = []
     most = max(1, _MAX_ROWS // num_rows)
     size = 0
-    for place in places:
-        mine = found.sizes[place]
-        size += mine
+    for position in positions:
+        size_of_field = field_pages.sizes[position]
+        size += size_of_field
         if not groups or len(groups[-1]) == most or size > _MAX_BYTES:
             groups.append([])
-            size = mine
-        groups[-1].append(place)
+            size = size_of_field
+        groups[-1].append(position)
     return groups
 
 
 def _group(
-    places: Sequence[int],
+    positions: Sequence[int],
     fields: Sequence[Field],
     parts: tuple[Field, ...],
-    found: _FieldPages,
+    field_pages: _FieldPages,
     key: GroupKey,
 ) -> ColumnGroup:
     joined = []
-    for numbers in zip(*(found.of_field[place] for place in places), strict=True):
-        pages = found.pages.taken(np.array(numbers))
+    for numbers in zip(*(field_pages.of_field[position] for position in positions), strict=True):
+        pages = field_pages.pages.taken(np.array(numbers))
         starts = [0, *np.cumsum(pages.num_rows).tolist()]
-        joined.append(Column(pages, (), found.encoding, starts))
-    chosen = tuple([fields[place] for place in places])
-    return ColumnGroup(tuple(places), chosen, parts, tuple(joined), key)
+        joined.append(Column(pages, (), field_pages.encoding, starts))
+    chosen = tuple([fields[position] for position in positions])
+    return ColumnGroup(tuple(positions), chosen, parts, tuple(joined), key)

@@ -244,17 +244,17 @@ class _Metadata:
         views = zip(tails, first, stop, strict=True)
         self._copies = [bytes(memoryview(tail)[start:end]) for tail, start, end in views]
         tables = b"".join([copy[len(copy) - size :] for copy in self._copies])
-        places = np.frombuffer(tables, "<u8").astype(np.int64).reshape(-1, self.num_columns, 2)
-        first, stop = places[:, :, 0], places[:, :, 0] + places[:, :, 1]
+        entries = np.frombuffer(tables, "<u8").astype(np.int64).reshape(-1, self.num_columns, 2)
+        first, stop = entries[:, :, 0], entries[:, :, 0] + entries[:, :, 1]
         is_inside = (self.data_ends[:, None] <= first) & (first <= stop) & (stop <= starts[:, None])
         used = (stop - first).sum(1) + ALIGNMENT * self.num_columns
         if not is_inside.all() or (starts - self.data_ends > used).any():
             raise CorruptFileError("the metadata of a column is outside of that of all columns")
-        self._places = np.stack([first, stop], -1) - self.data_ends[:, None, None]
+        self._spans = np.stack([first, stop], -1) - self.data_ends[:, None, None]
 
     def of_column(self, number: int) -> list[bytes]:
         """The serialised ``ColumnMetadata`` of a column in each file."""
-        ranges = self._places[:, number].tolist()
+        ranges = self._spans[:, number].tolist()
         parts = zip(self._copies, ranges, strict=True)
         return [copy[start:stop] for copy, (start, stop) in parts]
 

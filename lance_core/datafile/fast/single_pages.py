@@ -48,11 +48,11 @@ def _column_pages(columns: Columns, numbers: Ints) -> ColumnPages | None:
     numbers, begins = numbers[is_inside], begins[is_inside]
     ends = begins + sizes[is_inside]
     data = np.frombuffer(raw, np.uint8)
-    found = single_pages(data, begins, ends)
-    chosen = found.is_single
+    single = single_pages(data, begins, ends)
+    chosen = single.is_single
     if not chosen.any():
         return None
-    messages = PageMessages(data, found.starts[chosen], ends[chosen])
+    messages = PageMessages(data, single.starts[chosen], ends[chosen])
     stops = messages.offsets + messages.sizes
     if ((stops > position) | (stops < messages.offsets)).any():
         return None
@@ -68,4 +68,4 @@ def _column_pages(columns: Columns, numbers: Ints) -> ColumnPages | None:
         messages.offsets,
         stops,
     )
-    return ColumnPages(numbers[chosen], pages, parser.column_encoding(found.encoding))
+    return ColumnPages(numbers[chosen], pages, parser.column_encoding(single.encoding))

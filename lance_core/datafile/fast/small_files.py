@@ -46,18 +46,18 @@ class SmallFiles:
 class SmallFile:
     """A file of the cache; if it was dropped, one request reads it again."""
 
-    __slots__ = ("_kept", "_size", "_store")
+    __slots__ = ("_cache", "_size", "_store")
 
     def __init__(
-        self, kept: LruCache[tuple[ObjectStore, str], pa.Buffer], store: ObjectStore, size: int
+        self, cache: LruCache[tuple[ObjectStore, str], pa.Buffer], store: ObjectStore, size: int
     ) -> None:
-        self._kept = kept
+        self._cache = cache
         self._store = store
         self._size = size
 
     def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
         """See `ObjectStore.get_ranges`. Copies, so that a result does not keep the whole file."""
-        whole = self._kept.get((self._store, path), lambda: self._read(path))
+        whole = self._cache.get((self._store, path), lambda: self._read(path))
         return [pa.py_buffer(view.to_pybytes()) for view in slice_ranges(whole, ranges, path)]
 
     def _read(self, path: str) -> pa.Buffer:

@@ -257,7 +257,7 @@ def test_nested_fields_of_one_type_are_a_group(version: FileVersion) -> None:
     table = NESTED.select([f"c{number}" for number in range(COLUMNS) if number % 6 < 5])
     few = NESTED.select(["c18", "c19", "c12", "c18", "c12"]).rename_columns(list("abcde"))
     groups, rest = _groups(_opened(_written(few, version)))
-    assert [group.places for group in groups] == [(0, 2, 3, 4)]
+    assert [group.positions for group in groups] == [(0, 2, 3, 4)]
     assert rest == [1]
     groups, rest = _groups(_opened(_written(table, version)))
     assert len(rest) <= 6
@@ -307,7 +307,7 @@ def test_columns_with_several_pages_are_in_no_group(version: FileVersion) -> Non
     table = pa.table(columns)
     reader = _opened(_written(table, version, 1 << 12))
     (group,), rest = _groups(reader)
-    assert group.places == tuple(range(1, 40, 2))
+    assert group.positions == tuple(range(1, 40, 2))
     assert rest == list(range(0, 40, 2))
     assert _read(reader, RowRange(3, 900)).equals(table.slice(3))
 
