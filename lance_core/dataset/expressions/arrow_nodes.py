@@ -172,13 +172,13 @@ def _compared(operator: str) -> _Rule:
         if not pa.types.is_floating(column.type):
             kernel = compare.KERNELS[operator]
             return _called(compare.OPERATORS[operator], kernel, column, literal)
-        found = _with_float(column, operator, literal)
+        comparison = _with_float(column, operator, literal)
         if operator in ("=", "<>"):
-            return found
+            return comparison
         # In SQL, NaN is above infinity, and below negative infinity with a sign.
         limit, bound = ("<=", "inf") if ">" in operator else (">=", "-inf")
         is_number = _with_float(column, limit, Constant(pa.scalar(float(bound), column.type)))
-        return _called(*_LOGIC["and_kleene"], found, is_number)
+        return _called(*_LOGIC["and_kleene"], comparison, is_number)
 
     return rule
 
@@ -238,26 +238,26 @@ _RULES: Mapping[str, _Rule] = {
 """How a function with a column as first argument is translated."""
 
 
-def _as_stored(values: pa.Array, kind: pa.DataType) -> pa.Array | None:
+def _as_stored(values: pa.Array, type_: pa.DataType) -> pa.Array | None:
     """``values`` in the type of a column, None if a value is NaN or does not exist in the type."""
-    if not _is_comparable(kind, values.type):
+    if not _is_comparable(type_, values.type):
         return None
     try:
-        stored = values.cast(kind)
+        stored = values.cast(type_)
         is_same = stored.cast(values.type).equals(values)  # False for NaN
     except pa.ArrowException:
         return None
     return stored if is_same else None
 
 
-def _is_comparable(kind: pa.DataType, literal: pa.DataType) -> bool:
+def _is_comparable(type_: pa.DataType, literal: pa.DataType) -> bool:
     """True if comparisons of the types are exact or fail."""
-    if pa.types.is_decimal(kind) or pa.types.is_decimal(literal):
+    if pa.types.is_decimal(type_) or pa.types.is_decimal(literal):
         # Decimals become floats beside a float, which rounds them.
-        return is_number(kind) and is_number(literal) and not _has_float(kind, literal)
-    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(literal):
-        return (kind.tz is None) == (literal.tz is None)
-    return any(family(kind) and family(literal) for family in _FAMILIES)
+        return is_number(type_) and is_number(literal) and not _has_float(type_, literal)
+    if pa.types.is_timestamp(type_) and pa.types.is_timestamp(literal):
+        return (type_.tz is None) == (literal.tz is None)
+    return any(family(type_) and family(literal) for family in _FAMILIES)
 
 
 def _has_float(*kinds: pa.DataType) -> bool:

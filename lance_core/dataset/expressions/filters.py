@@ -156,10 +156,12 @@ def as_filter(filter: str | pc.Expression, schema: pa.Schema) -> Filter:
 
 
 @_expression_errors()
-def as_value(sql: str | pc.Expression, schema: pa.Schema, kind: pa.DataType | None = None) -> Value:
+def as_value(
+    sql: str | pc.Expression, schema: pa.Schema, type_: pa.DataType | None = None
+) -> Value:
     """The computed column for a user's SQL text or Arrow expression.
 
-    Text that equals a column's name is that column. SQL values are cast to ``kind`` if it is given,
+    Text that equals a column's name is that column. SQL values are cast to ``type_``, if given,
     which drops the extension type of a column. Raises the errors of `as_filter`, except for values
     that are not boolean.
     """
@@ -169,7 +171,7 @@ def as_value(sql: str | pc.Expression, schema: pa.Schema, kind: pa.DataType | No
         from lance_core.dataset.expressions.sql.expression import value_expression
 
         _refuse_surrogates(sql)
-        computed = value_expression(sql, schema, kind)
+        computed = value_expression(sql, schema, type_)
     elif _is_arrow(sql):
         load(Part.ARROW)
         from lance_core.dataset.expressions.arrow_expression import ArrowExpression
@@ -236,5 +238,8 @@ def split_filter(condition: Filter, names: Collection[str]) -> tuple[Filter | No
     for operand in operands_of(condition.condition.node, And):
         parts[any(path[0] in names for path in paths([operand]))].append(operand)
     ands = [SqlExpression("", all_of(nodes)) if nodes else None for nodes in parts]
-    first, second = [None if one is None else Filter(one.columns, one) for one in ands]
+    first, second = [
+        None if condition_part is None else Filter(condition_part.columns, condition_part)
+        for condition_part in ands
+    ]
     return first, second

@@ -87,21 +87,21 @@ def _kept_filter(key: _FilterKey) -> SqlExpression:
 
 
 def value_expression(
-    text: str, schema: pa.Schema, kind: pa.DataType | None = None
+    text: str, schema: pa.Schema, type_: pa.DataType | None = None
 ) -> SqlExpression:
-    """The value ``text``, cast to ``kind`` if given; raises the errors of `filters.as_value`."""
+    """The value ``text``, cast to ``type_`` if given; raises the errors of `filters.as_value`."""
     node = plan_value(text, schema)
-    if kind is not None and node.type != kind:
-        if _is_local_time(node.type, kind):
-            node = cast(node, pa.timestamp(kind.unit))
+    if type_ is not None and node.type != type_:
+        if _is_local_time(node.type, type_):
+            node = cast(node, pa.timestamp(type_.unit))
         else:
-            node = cast(node, kind)
-        node = converted(node, kind)  # a cast of text to a time may have another unit
+            node = cast(node, type_)
+        node = converted(node, type_)  # a cast of text to a time may have another unit
     return SqlExpression(text, node)
 
 
-def _is_local_time(kind: pa.DataType, target: pa.DataType) -> bool:
+def _is_local_time(type_: pa.DataType, target: pa.DataType) -> bool:
     """True for a time without a zone or a date, which becomes a local time in a zone."""
     if not (pa.types.is_timestamp(target) and target.tz):
         return False
-    return bool(pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and not kind.tz))
+    return bool(pa.types.is_date(type_) or (pa.types.is_timestamp(type_) and not type_.tz))

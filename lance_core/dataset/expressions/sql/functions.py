@@ -98,14 +98,14 @@ def _checked_calls(node: Node, done: dict[int, Node], what: str) -> Node:
         done[id(node)] = replace(
             node,
             kernel=functools.partial(
-                _checked_kernel, kernel=node.kernel, kind=node.type, what=what
+                _checked_kernel, kernel=node.kernel, type_=node.type, what=what
             ),
             arguments=tuple(_checked_calls(inner, done, what) for inner in node.arguments),
         )
     return done[id(node)]
 
 
-def _checked_kernel(*values: Datum, kernel: Kernel, kind: pa.DataType, what: str) -> Datum:
+def _checked_kernel(*values: Datum, kernel: Kernel, type_: pa.DataType, what: str) -> Datum:
     """The result of a plugin's kernel; raises `PluginError` if it does not fit ``values``."""
     try:
         result = kernel(*values)
@@ -120,6 +120,6 @@ def _checked_kernel(*values: Datum, kernel: Kernel, kind: pa.DataType, what: str
         if [len(result)] != counts[:1]:
             rows = f"{counts[0]} rows" if counts else "constants"
             raise PluginError(f"{what}: a kernel returned {len(result)} values for {rows}")
-    if result.type != kind:
-        raise PluginError(f"{what}: a kernel returned {result.type}, but {kind} was planned")
+    if result.type != type_:
+        raise PluginError(f"{what}: a kernel returned {result.type}, but {type_} was planned")
     return result

@@ -161,8 +161,8 @@ def _succeeds(node: CallNode) -> bool:
     return False
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
+def _is_number(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_floating(type_) or pa.types.is_integer(type_))
 
 
 class _Analysis:
@@ -187,7 +187,7 @@ class _Analysis:
         """The possible results of a boolean node."""
         if isinstance(node, Constant):
             value = node.value.as_py()
-            picked = [self._all if value is one else self._none for one in (True, False, None)]
+            picked = [self._all if value is truth else self._none for truth in (True, False, None)]
             return Outcomes(*picked)
         if isinstance(node, ColumnNode):
             return self._compared(node, "=", pa.scalar(True))
@@ -252,9 +252,13 @@ class _Analysis:
 
     def _unless_null(self, node: Node, answer: bool) -> Outcomes:
         bounds = self._bounds(node)
-        some = self._all if bounds is None else ~bounds.all_null
+        has_value = self._all if bounds is None else ~bounds.all_null
         null = self._all if bounds is None else bounds.may_be_null
-        return Outcomes(some, self._none, null) if answer else Outcomes(self._none, some, null)
+        return (
+            Outcomes(has_value, self._none, null)
+            if answer
+            else Outcomes(self._none, has_value, null)
+        )
 
     def _compared(self, node: Node, sign: str, literal: pa.Scalar) -> Outcomes:
         """The possible results of a comparison with a literal."""

@@ -211,8 +211,8 @@ class _Planner:
         return arithmetic.negative(self.plan(tree.operand))
 
     def cast(self, tree: syntax.Cast) -> Node:
-        kind = casts.arrow_type(tree.type)
-        return casts.cast(self.plan(tree.operand), kind, tree.strict)
+        type_ = casts.arrow_type(tree.type)
+        return casts.cast(self.plan(tree.operand), type_, tree.strict)
 
     def case(self, tree: syntax.Case) -> Node:
         subject = None if tree.subject is None else self.plan(tree.subject)

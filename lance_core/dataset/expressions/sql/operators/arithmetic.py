@@ -68,20 +68,20 @@ def binary(operator: str, left: Node, right: Node) -> Node:
         return null(right.type if pa.types.is_null(left.type) else left.type)
     if not (is_number(left.type) and is_number(right.type)):
         return _temporal(operator, left, right)
-    kind = _result_type(left.type, right.type)
-    if any(map(pa.types.is_decimal, (left.type, right.type, kind))):
+    type_ = _result_type(left.type, right.type)
+    if any(map(pa.types.is_decimal, (left.type, right.type, type_))):
         if not any(map(pa.types.is_decimal, (left.type, right.type))):
-            left, right = converted(left, kind), converted(right, kind)
+            left, right = converted(left, type_), converted(right, type_)
         exact = decimals.as_decimal(left), decimals.as_decimal(right)
         if exact[0] is not None and exact[1] is not None:
             return decimals.arithmetic(operator, exact[0], exact[1])
-    left, right = converted(left, kind), converted(right, kind)
-    if pa.types.is_float16(kind):
+    left, right = converted(left, type_), converted(right, type_)
+    if pa.types.is_float16(type_):
         wide = binary(operator, converted(left, pa.float32()), converted(right, pa.float32()))
-        return converted(wide, kind)
+        return converted(wide, type_)
     if operator == "%":
         return call(Infix("%"), remainder, left, right)
-    table = _PLAIN if pa.types.is_floating(kind) else _CHECKED
+    table = _PLAIN if pa.types.is_floating(type_) else _CHECKED
     return call(Infix(operator), table[operator], left, right)
 
 
@@ -125,8 +125,8 @@ def _temporal(operator: str, left: Node, right: Node) -> Node:
         return _time_between(left, right)
     if all(map(pa.types.is_timestamp, sides)) and (left.type.tz is None) != (right.type.tz is None):
         # A time without a zone is local in the zone of the other.
-        kind = common_type(*sides)
-        left, right = converted(left, kind), converted(right, kind)
+        type_ = common_type(*sides)
+        left, right = converted(left, type_), converted(right, type_)
     families = {str(side.type).split("[", maxsplit=1)[0] for side in (left, right)}
     if families <= {"timestamp", "duration", "date32", "date64"}:
         return call(Infix(operator), _CHECKED[operator], left, right)
@@ -135,16 +135,16 @@ def _temporal(operator: str, left: Node, right: Node) -> Node:
 
 def _time_between(left: Node, right: Node) -> Node:
     """The duration between two times of a day, in the finer of their units."""
-    kind = common_type(left.type, right.type)
-    assert kind is not None
-    kernel = functools.partial(_duration_between, kind=pa.duration(kind.unit))
-    return call(Infix("-"), kernel, converted(left, kind), converted(right, kind))
+    type_ = common_type(left.type, right.type)
+    assert type_ is not None
+    kernel = functools.partial(_duration_between, type_=pa.duration(type_.unit))
+    return call(Infix("-"), kernel, converted(left, type_), converted(right, type_))
 
 
-def _duration_between(left: Datum, right: Datum, kind: pa.DataType) -> Datum:
+def _duration_between(left: Datum, right: Datum, type_: pa.DataType) -> Datum:
     counts = pa.int32() if left.type.bit_width == 32 else pa.int64()
     sides = [pc.cast(pc.cast(side, counts), pa.int64()) for side in (left, right)]
-    return pc.cast(pc.subtract(*sides), kind)
+    return pc.cast(pc.subtract(*sides), type_)
 
 
 def _days_between(left: Datum, right: Datum) -> Datum:
@@ -156,23 +156,23 @@ def remainder(left: Datum, right: Datum) -> Datum:
     """The kernel of %: the remainder, with the sign of ``left``; Arrow has no kernel for it."""
     if isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar):
         return remainder(pa.array([left]), right)[0]
-    kind = left.type
+    type_ = left.type
     divisor = _filled(right)
     dividend = _filled(left)
-    if pa.types.is_integer(kind) and not np.all(divisor):
+    if pa.types.is_integer(type_) and not np.all(divisor):
         valid = np.asarray(pc.and_(pc.is_valid(left), pc.is_valid(right)))
         if np.any(valid & (np.asarray(divisor) == 0)):
             raise InvalidInputError("division by zero")
         divisor = np.where(np.asarray(divisor) == 0, 1, divisor).astype(dividend.dtype)
-    if pa.types.is_integer(kind) and isinstance(divisor, int) and divisor > 0:
+    if pa.types.is_integer(type_) and isinstance(divisor, int) and divisor > 0:
         result = _remainders(dividend, divisor)
     else:
         with np.errstate(invalid="ignore"):
             result = np.fmod(dividend, divisor)
     if not (_has_nulls(left) or _has_nulls(right)):
-        return pa.array(result, kind)
+        return pa.array(result, type_)
     missing = pc.or_(pc.is_null(left), pc.is_null(right))
-    return pa.array(result, kind, mask=np.asarray(missing))
+    return pa.array(result, type_, mask=np.asarray(missing))
 
 
 def _has_nulls(value: Datum) -> bool:

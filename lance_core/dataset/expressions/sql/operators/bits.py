@@ -39,10 +39,12 @@ def bits(operator: str, left: Node, right: Node) -> Node:
     if pa.types.is_null(left.type) or pa.types.is_null(right.type):
         return null(right.type if pa.types.is_null(left.type) else left.type)
     left, right = _fitting(left, right.type), _fitting(right, left.type)
-    kind = common_type(left.type, right.type)
-    if kind is None or not all(pa.types.is_integer(part) for part in (left.type, right.type, kind)):
+    type_ = common_type(left.type, right.type)
+    if type_ is None or not all(
+        pa.types.is_integer(part) for part in (left.type, right.type, type_)
+    ):
         raise InvalidInputError(f"{operator} does not work on {left.type}, {right.type}")
-    return call(Infix(operator), BITS[operator], converted(left, kind), converted(right, kind))
+    return call(Infix(operator), BITS[operator], converted(left, type_), converted(right, type_))
 
 
 def _fitting(node: Node, other: pa.DataType) -> Node:

@@ -90,24 +90,24 @@ def _duration(node: Node, other: Node) -> Node:
 
 
 def _between_columns(operator: str, left: Node, right: Node) -> Node:
-    kind = _comparable(left.type, right.type)
-    if pa.types.is_timestamp(kind):
-        left, right = (converted(side, _in_own_unit(side.type, kind)) for side in (left, right))
+    type_ = _comparable(left.type, right.type)
+    if pa.types.is_timestamp(type_):
+        left, right = (converted(side, _in_own_unit(side.type, type_)) for side in (left, right))
         if left.type != right.type:
             kernel = functools.partial(compare_moments, operator=operator)
             return call(OPERATORS[operator], kernel, left, right)
-    left, right = converted(left, kind), converted(right, kind)
-    if pa.types.is_floating(kind):
+    left, right = converted(left, type_), converted(right, type_)
+    if pa.types.is_floating(type_):
         kernel = functools.partial(compare_floats, operator=operator)
         return call(OPERATORS[operator], kernel, left, right)
     return call(OPERATORS[operator], KERNELS[operator], left, right)
 
 
-def _in_own_unit(source: pa.DataType, kind: pa.DataType) -> pa.DataType:
-    """The timestamp type with the zone of ``kind`` and the unit of a date or timestamp."""
+def _in_own_unit(source: pa.DataType, type_: pa.DataType) -> pa.DataType:
+    """The timestamp type with the zone of ``type_`` and the unit of a date or timestamp."""
     if pa.types.is_timestamp(source):
-        return pa.timestamp(source.unit, kind.tz)
-    return pa.timestamp("ms" if pa.types.is_date64(source) else "s", kind.tz)
+        return pa.timestamp(source.unit, type_.tz)
+    return pa.timestamp("ms" if pa.types.is_date64(source) else "s", type_.tz)
 
 
 def compare_moments(left: Datum, right: Datum, operator: str) -> Datum:
@@ -127,10 +127,10 @@ def compare_moments(left: Datum, right: Datum, operator: str) -> Datum:
 
 
 def _comparable(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    kind = common_type(left, right)
-    if kind is None:
+    type_ = common_type(left, right)
+    if type_ is None:
         raise InvalidInputError(f"cannot compare {left} with {right}: cast one of them")
-    return kind
+    return type_
 
 
 def _with_constant(operator: str, node: Node, literal: Constant) -> Node:
@@ -153,24 +153,24 @@ def _with_constant(operator: str, node: Node, literal: Constant) -> Node:
     return call(OPERATORS[operator], KERNELS[operator], node, converted(literal, kind))
 
 
-def _same_kind(kind: pa.DataType, literal: pa.DataType) -> bool:
+def _same_kind(type_: pa.DataType, literal: pa.DataType) -> bool:
     for family in (is_number, is_text, is_bytes):
-        if family(kind):
+        if family(type_):
             return bool(family(literal))
-    return common_type(kind, literal) is not None
+    return common_type(type_, literal) is not None
 
 
-def _is_wall_clock(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and kind.tz is None))
+def _is_wall_clock(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_date(type_) or (pa.types.is_timestamp(type_) and type_.tz is None))
 
 
-def _instant(literal: Constant, kind: pa.DataType) -> Constant:
-    """A literal without a zone as an instant: its time is local to the zone of ``kind``."""
+def _instant(literal: Constant, type_: pa.DataType) -> Constant:
+    """A literal without a zone as an instant: its time is local to the zone of ``type_``."""
     wall = exact_value(literal)
     assert isinstance(wall, Fraction)
     seconds, rest = divmod(wall, 10**9)
     whole = Constant(at(pa.timestamp("s"), seconds))
-    there = converted(whole, pa.timestamp("s", kind.tz))
+    there = converted(whole, pa.timestamp("s", type_.tz))
     assert isinstance(there, Constant)
     return Constant(there.value, Fraction(there.value.value * 10**9) + rest)
 
@@ -253,10 +253,10 @@ def _sort_keys(floats: pa.Array) -> pa.Array:
 
 def _bytes_constant(operator: str, node: Node, literal: Constant) -> Node:
     """Compare bytes with a literal; a literal of another length needs variable-length bytes."""
-    kind = node.type
-    if pa.types.is_fixed_size_binary(kind) and len(literal.value.as_py()) != kind.byte_width:
-        node, kind = converted(node, pa.binary()), pa.binary()
-    return call(OPERATORS[operator], KERNELS[operator], node, converted(literal, kind))
+    type_ = node.type
+    if pa.types.is_fixed_size_binary(type_) and len(literal.value.as_py()) != type_.byte_width:
+        node, type_ = converted(node, pa.binary()), pa.binary()
+    return call(OPERATORS[operator], KERNELS[operator], node, converted(literal, type_))
 
 
 def same(left: Node, right: Node) -> Node:

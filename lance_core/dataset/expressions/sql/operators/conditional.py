@@ -38,14 +38,14 @@ def case(branches: Sequence[tuple[Node, Node]], default: Node) -> Node:
 
 def one_type(what: str, nodes: Sequence[Node]) -> list[Node]:
     """The nodes converted to their common type; raises `InvalidInputError` if there is none."""
-    kind = pa.null()
+    type_ = pa.null()
     nodes = decimals.with_exact_literals(literals_beside_floats(nodes))
     for node in nodes:
-        wider = common_type(kind, node.type)
+        wider = common_type(type_, node.type)
         if wider is None:
-            raise InvalidInputError(f"{what}: no type holds both {kind} and {node.type}")
-        kind = wider
-    return [converted(node, kind) if not _untyped(node) else null(kind) for node in nodes]
+            raise InvalidInputError(f"{what}: no type holds both {type_} and {node.type}")
+        type_ = wider
+    return [converted(node, type_) if not _untyped(node) else null(type_) for node in nodes]
 
 
 def _untyped(node: Node) -> bool:

@@ -44,9 +44,9 @@ def call_for_distinct(
     those for values when they are evaluated.
     """
     options = tuple(i for i in samples if i < len(arguments))
-    kind = plan(*[_sample(node, samples.get(i)) for i, node in enumerate(arguments)]).type
-    kernel = functools.partial(_each_distinct, name=what, plan=plan, options=options, kind=kind)
-    return with_nullable(call(what, kernel, *arguments, kind=kind), True)
+    type_ = plan(*[_sample(node, samples.get(i)) for i, node in enumerate(arguments)]).type
+    kernel = functools.partial(_each_distinct, name=what, plan=plan, options=options, type_=type_)
+    return with_nullable(call(what, kernel, *arguments, kind=type_), True)
 
 
 def _sample(node: Node, sample: Constant | None) -> Node:
@@ -59,7 +59,7 @@ def _sample(node: Node, sample: Constant | None) -> Node:
 
 
 def _each_distinct(
-    *values: Datum, name: str, plan: Plan, options: tuple[int, ...], kind: pa.DataType
+    *values: Datum, name: str, plan: Plan, options: tuple[int, ...], type_: pa.DataType
 ) -> Datum:
     lengths = [len(value) for value in values if not isinstance(value, pa.Scalar)]
     count = lengths[0] if lengths else 1
@@ -71,14 +71,14 @@ def _each_distinct(
     parts: list[pa.Array] = []
     added = -sum(value.nbytes for value in values if not isinstance(value, pa.Scalar))
     for start, stop in itertools.pairwise(edges):
-        parts.append(_one_combination(values, plan, options, order[start:stop], kind))
+        parts.append(_one_combination(values, plan, options, order[start:stop], type_))
         # Each call keeps to the limit by itself; together they must as well.
         added += parts[-1].nbytes
         check_added(name, added)
-    places = np.zeros(count, np.int64)
-    places[order] = np.arange(len(order))
-    joined = pa.concat_arrays(parts) if parts else pa.nulls(0, kind)
-    result = joined.take(pa.array(places, mask=has_null))
+    positions = np.zeros(count, np.int64)
+    positions[order] = np.arange(len(order))
+    joined = pa.concat_arrays(parts) if parts else pa.nulls(0, type_)
+    result = joined.take(pa.array(positions, mask=has_null))
     return result if lengths else result[0]
 
 
@@ -105,7 +105,7 @@ def _one_combination(
     plan: Plan,
     options: tuple[int, ...],
     rows: npt.NDArray[np.int64],
-    kind: pa.DataType,
+    type_: pa.DataType,
 ) -> pa.Array:
     """The results for ``rows``, whose options are equal."""
     indices, first = from_numpy(rows), int(rows[0])
@@ -121,6 +121,6 @@ def _one_combination(
             arguments.append(ColumnNode((str(i),), value.type))
     node = plan(*arguments)
     if isinstance(node, Constant):
-        return pa.repeat(node.value, len(rows)).cast(kind)
+        return pa.repeat(node.value, len(rows)).cast(type_)
     result = combine_chunks(evaluate(node, pa.table(columns)))
-    return result if result.type == kind else pc.cast(result, kind)
+    return result if result.type == type_ else pc.cast(result, type_)

@@ -34,18 +34,18 @@ def is_list(kind: pa.DataType) -> bool:
 
 def literal(items: Sequence[Node]) -> Node:
     """``[1, 2]``: a constant list of literals of one type."""
-    kind = pa.null()
+    type_ = pa.null()
     for item in items:
         if not isinstance(item, Constant):
             raise UnsupportedFeatureError(
                 "a list literal may contain only literals, for example [1, 2]"
             )
-        wider = common_type(kind, item.type)
+        wider = common_type(type_, item.type)
         if wider is None:
-            raise InvalidInputError(f"a list literal cannot hold both {kind} and {item.type}")
-        kind = wider
-    values = [converted(item, kind) for item in items]
-    return constant([v.value.as_py() for v in values if isinstance(v, Constant)], pa.list_(kind))
+            raise InvalidInputError(f"a list literal cannot hold both {type_} and {item.type}")
+        type_ = wider
+    values = [converted(item, type_) for item in items]
+    return constant([v.value.as_py() for v in values if isinstance(v, Constant)], pa.list_(type_))
 
 
 def element(node: Node, index: Node) -> Node:
@@ -56,8 +56,8 @@ def element(node: Node, index: Node) -> Node:
         shown = index.value if isinstance(index, Constant) else index.type
         raise InvalidInputError(f"{node.type} has no element [{shown}]")
     if not isinstance(index, Constant):
-        kind = node.type.value_type
-        return with_nullable(call("array_element", _each_element, node, index, kind=kind), True)
+        type_ = node.type.value_type
+        return with_nullable(call("array_element", _each_element, node, index, kind=type_), True)
     if index.is_null:
         return null(node.type.value_type)
     position = index.value.as_py()

@@ -77,28 +77,28 @@ def _member(node: Node, values: pa.Array, has_null: bool) -> Node:
     return with_nullable(call(InList(values, has_null), kernel, node), node.nullable or has_null)
 
 
-def _is_word(kind: pa.DataType) -> bool:
+def _is_word(type_: pa.DataType) -> bool:
     """True for types whose values have at most 64 bits."""
     try:
-        return bool(kind.bit_width <= 64)
+        return bool(type_.bit_width <= 64)
     except ValueError:
         return False
 
 
-def members(kind: pa.DataType, choices: Literals) -> pa.Array:
-    """The values of ``kind`` that equal one of the literals."""
+def members(type_: pa.DataType, choices: Literals) -> pa.Array:
+    """The values of ``type_`` that equal one of the literals."""
     for example in _examples(choices):
-        equals(kind, literal_as(example, kind))
-    if is_text(kind):
-        return pa.array(choices.texts, kind)
+        equals(type_, literal_as(example, type_))
+    if is_text(type_):
+        return pa.array(choices.texts, type_)
     if choices.texts:
-        return _moments(kind, choices.texts)
-    where = grid(kind)
+        return _moments(type_, choices.texts)
+    where = grid(type_)
     if where is not None:
-        return _at(kind, [n for n in _counts(where, choices) if where.low <= n <= where.high])
-    if pa.types.is_floating(kind):
-        return _floats(kind, choices)
-    return pa.array([], kind)
+        return _at(type_, [n for n in _counts(where, choices) if where.low <= n <= where.high])
+    if pa.types.is_floating(type_):
+        return _floats(type_, choices)
+    return pa.array([], type_)
 
 
 def _examples(choices: Literals) -> Iterator[Constant]:
@@ -143,18 +143,18 @@ def _count(text: str, scale: int) -> tuple[int, ...]:
     return (int(digits) if digits not in ("", "-") else 0,)
 
 
-def _at(kind: pa.DataType, counts: list[int]) -> pa.Array:
+def _at(type_: pa.DataType, counts: list[int]) -> pa.Array:
     """The integers or decimals of so many steps: ``counts`` has one number for each."""
-    if pa.types.is_integer(kind):
-        return pa.array(counts, kind)
+    if pa.types.is_integer(type_):
+        return pa.array(counts, type_)
     if not counts or (min(counts) >= -(2**63) and max(counts) < 2**63):
         low = np.array(counts, np.int64)
         # The higher words of a decimal repeat the sign.
-        words = [low, *[low >> 63] * (kind.bit_width // 64 - 1)]
+        words = [low, *[low >> 63] * (type_.bit_width // 64 - 1)]
         values = pa.py_buffer(np.stack(words, axis=1))
-        return pa.Array.from_buffers(kind, len(counts), [None, values])
+        return pa.Array.from_buffers(type_, len(counts), [None, values])
     with decimal.localcontext(prec=100):
-        return pa.array([decimal.Decimal(n).scaleb(-kind.scale) for n in counts], kind)
+        return pa.array([decimal.Decimal(n).scaleb(-type_.scale) for n in counts], type_)
 
 
 _PLAIN_MOMENT = re.compile(
@@ -163,45 +163,45 @@ _PLAIN_MOMENT = re.compile(
 """Texts of dates and times that Arrow reads as `literals.timestamp` does."""
 
 
-def _moments(kind: pa.DataType, texts: list[str]) -> pa.Array:
+def _moments(type_: pa.DataType, texts: list[str]) -> pa.Array:
     """The values of a type of dates or times that equal one of ``texts``."""
-    if _are_plain(kind, texts):
+    if _are_plain(type_, texts):
         try:
-            return _plain_moments(kind, pa.array(texts))
+            return _plain_moments(type_, pa.array(texts))
         except pa.ArrowInvalid:
             pass  # not a day, or not a day in 64 bits: the loop below names the text
-    values = [literal_as(constant(text), kind) for text in texts]
-    return pa.array([value for text in values for value in equals(kind, text)], kind)
+    values = [literal_as(constant(text), type_) for text in texts]
+    return pa.array([value for text in values for value in equals(type_, text)], type_)
 
 
-def _are_plain(kind: pa.DataType, texts: list[str]) -> bool:
-    if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
+def _are_plain(type_: pa.DataType, texts: list[str]) -> bool:
+    if not (pa.types.is_date(type_) or pa.types.is_timestamp(type_)):
         return False
-    has_zone = pa.types.is_timestamp(kind) and kind.tz
+    has_zone = pa.types.is_timestamp(type_) and type_.tz
     if has_zone and any("." in text for text in texts):
         return False  # a local time is converted in whole seconds
     return all(map(_PLAIN_MOMENT.fullmatch, texts))
 
 
-def _plain_moments(kind: pa.DataType, texts: pa.StringArray) -> pa.Array:
+def _plain_moments(type_: pa.DataType, texts: pa.StringArray) -> pa.Array:
     """`_moments` of texts in the form `_PLAIN_MOMENT`; raises `ArrowInvalid` for other days."""
     has_fraction = pc.any(pc.match_substring(texts, ".")).as_py()
     exact = pc.cast(texts, pa.timestamp("ns" if has_fraction else "s"))
-    if pa.types.is_timestamp(kind) and kind.tz:
-        return pc.cast(as_local(exact, kind.tz), kind)
+    if pa.types.is_timestamp(type_) and type_.tz:
+        return pc.cast(as_local(exact, type_.tz), type_)
     # A date64 is a time in milliseconds, which Arrow's casts would cut to a day.
-    stored = pa.timestamp("ms") if pa.types.is_date64(kind) else kind
+    stored = pa.timestamp("ms") if pa.types.is_date64(type_) else type_
     values = pc.cast(exact, stored, safe=False)
     values = values.filter(pc.equal(pc.cast(values, exact.type), exact))
-    return values if stored == kind else values.view(pa.int64()).view(kind)
+    return values if stored == type_ else values.view(pa.int64()).view(type_)
 
 
-def _floats(kind: pa.DataType, choices: Literals) -> pa.Array:
+def _floats(type_: pa.DataType, choices: Literals) -> pa.Array:
     """The float nearest to each number; 0.0 and -0.0 for zero."""
     numbers = [*map(float, choices.integers), *map(float, choices.fractions)]
-    values = pa.array(numbers, pa.float64()).cast(kind, safe=False)
+    values = pa.array(numbers, pa.float64()).cast(type_, safe=False)
     if pc.any(pc.equal(values.cast(pa.float64()), 0.0)).as_py():
-        zeros = pa.array([0.0, -0.0], pa.float64()).cast(kind)
+        zeros = pa.array([0.0, -0.0], pa.float64()).cast(type_)
         return pa.concat_arrays([values, zeros])
     return values
 

@@ -453,9 +453,9 @@ class _Parser:
         self._expect("(")
         operand = self.expression()
         self._expect("AS")
-        kind = self._type()
+        type_ = self._type()
         self._expect(")")
-        return syntax.Cast(operand, kind, strict)
+        return syntax.Cast(operand, type_, strict)
 
     def _interval(self) -> syntax.Tree:
         """Parse ``'1 day'``, ``'1' DAY`` or ``1 DAY``."""

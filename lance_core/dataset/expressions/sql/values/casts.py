@@ -77,28 +77,28 @@ def cast(node: Node, kind: pa.DataType, strict: bool = True) -> Node:
     return result if strict else with_nullable(result, True)
 
 
-def _cast_node(node: Node, kind: pa.DataType, strict: bool) -> Node:
+def _cast_node(node: Node, type_: pa.DataType, strict: bool) -> Node:
     if isinstance(node, Constant):
         if node.is_null:
-            return null(kind)
+            return null(type_)
         if strict and is_text(node.type):
-            read = _reader(kind)
+            read = _reader(type_)
             if read is not None:
                 return read(node.value.as_py())
-        if pa.types.is_decimal(kind):
+        if pa.types.is_decimal(type_):
             node = exact_decimal(node) or node
-    if pa.types.is_nested(node.type) and not (pa.types.is_nested(kind) or is_text(kind)):
-        raise InvalidInputError(f"{node.type} cannot be cast to {kind}")
-    return call(CastTo(kind, strict), caster(kind, strict), node)
+    if pa.types.is_nested(node.type) and not (pa.types.is_nested(type_) or is_text(type_)):
+        raise InvalidInputError(f"{node.type} cannot be cast to {type_}")
+    return call(CastTo(type_, strict), caster(type_, strict), node)
 
 
-def _reader(kind: pa.DataType) -> Callable[[str], Constant] | None:
+def _reader(type_: pa.DataType) -> Callable[[str], Constant] | None:
     """The parser of string literals for times, timestamps and intervals, None for other types.
 
     Unlike the kernel, it keeps digits that are finer than the unit, so comparisons are exact.
     """
-    if pa.types.is_timestamp(kind) and kind.tz is None:
-        return functools.partial(literals.timestamp, unit=kind.unit)
-    if pa.types.is_interval(kind):
+    if pa.types.is_timestamp(type_) and type_.tz is None:
+        return functools.partial(literals.timestamp, unit=type_.unit)
+    if pa.types.is_interval(type_):
         return intervals.literal
-    return literals.time if pa.types.is_time(kind) else None
+    return literals.time if pa.types.is_time(type_) else None

@@ -78,10 +78,10 @@ def literals_beside_floats(nodes: Sequence[Node]) -> list[Node]:
     return [_exact_float(node, kind) if isinstance(node, Constant) else node for node in nodes]
 
 
-def _exact_float(node: Constant, kind: pa.DataType) -> Constant:
+def _exact_float(node: Constant, type_: pa.DataType) -> Constant:
     if node.is_null or not pa.types.is_integer(node.type):
         return node
-    near = fitted(node, kind)
+    near = fitted(node, type_)
     assert near is not None
     return near if near.value.as_py() == node.value.as_py() else node
 
@@ -93,9 +93,9 @@ def plain(node: Node) -> Node:
     Decimals with a negative scale get scale 0: Arrow's kernels refuse them.
     """
     if isinstance(node.type, pa.BaseExtensionType):
-        kind = node.type.storage_type
+        type_ = node.type.storage_type
         return with_metadata(
-            call(Coerce(kind), functools.partial(cast_value, kind=kind), node), node.metadata
+            call(Coerce(type_), functools.partial(cast_value, type_=type_), node), node.metadata
         )
     if pa.types.is_dictionary(node.type):
         return plain(converted(node, node.type.value_type))
@@ -117,26 +117,26 @@ def converted(node: Node, kind: pa.DataType) -> Node:
     return with_metadata(_converted(node, kind), node.metadata)
 
 
-def _converted(node: Node, kind: pa.DataType) -> Node:
-    if pa.types.is_timestamp(node.type) and pa.types.is_timestamp(kind) and kind.tz:
+def _converted(node: Node, type_: pa.DataType) -> Node:
+    if pa.types.is_timestamp(node.type) and pa.types.is_timestamp(type_) and type_.tz:
         if node.type.tz is None:
-            local = converted(node, pa.timestamp(kind.unit))
-            return call(Coerce(kind), functools.partial(as_local, zone=kind.tz), local)
+            local = converted(node, pa.timestamp(type_.unit))
+            return call(Coerce(type_), functools.partial(as_local, zone=type_.tz), local)
         if isinstance(node, Constant):
-            fitting = fitted(node, kind)
+            fitting = fitted(node, type_)
             if fitting is not None:
                 return fitting
-    return call(Coerce(kind), functools.partial(cast_value, kind=kind), node)
+    return call(Coerce(type_), functools.partial(cast_value, type_=type_), node)
 
 
-def cast_value(value: Datum, kind: pa.DataType) -> Datum:
+def cast_value(value: Datum, type_: pa.DataType) -> Datum:
     """The kernel of `converted`."""
-    if pa.types.is_decimal(value.type) and pa.types.is_floating(kind):
+    if pa.types.is_decimal(value.type) and pa.types.is_floating(type_):
         if isinstance(value, pa.Scalar):
-            return cast_value(pa.repeat(value, 1), kind)[0]
-        return pc.cast(wide_integers.nearest_floats(value), kind, safe=False)
+            return cast_value(pa.repeat(value, 1), type_)[0]
+        return pc.cast(wide_integers.nearest_floats(value), type_, safe=False)
     # A cast to a float may round; a value that does not fit any other type is an error.
-    return pc.cast(value, kind, safe=not pa.types.is_floating(kind))
+    return pc.cast(value, type_, safe=not pa.types.is_floating(type_))
 
 
 def as_local(value: Datum, zone: str) -> Datum:
@@ -144,22 +144,22 @@ def as_local(value: Datum, zone: str) -> Datum:
     return pc.assume_timezone(value, zone, ambiguous="earliest", nonexistent="earliest")
 
 
-def literal_as(node: Constant, kind: pa.DataType) -> Constant:
-    """A literal in the type ``kind`` of the other operand: text becomes a date or a time.
+def literal_as(node: Constant, type_: pa.DataType) -> Constant:
+    """A literal in the type ``type_`` of the other operand: text becomes a date or a time.
 
     Raises `InvalidInputError` if the text is no value of that type.
     """
     if node.is_null:
-        return null(kind)
-    if is_text(node.type) and not is_text(kind):
+        return null(type_)
+    if is_text(node.type) and not is_text(type_):
         text = node.value.as_py()
-        if pa.types.is_date(kind):
+        if pa.types.is_date(type_):
             return literals.timestamp(text)
-        if pa.types.is_timestamp(kind):
-            return literals.timestamp(text, kind.unit)
-        if pa.types.is_time(kind):
+        if pa.types.is_timestamp(type_):
+            return literals.timestamp(text, type_.unit)
+        if pa.types.is_time(type_):
             return literals.time(text)
-        raise InvalidInputError(f"{text!r} is not a literal of type {kind}")
+        raise InvalidInputError(f"{text!r} is not a literal of type {type_}")
     return node
 
 
@@ -202,8 +202,8 @@ def _integers(left: pa.DataType, right: pa.DataType) -> pa.DataType:
     return by_bits.get(bits, pa.decimal128(20, 0))
 
 
-def _as_decimal(kind: pa.DataType) -> pa.DataType:
-    return pa.decimal128(_DIGITS[kind.bit_width], 0) if pa.types.is_integer(kind) else kind
+def _as_decimal(type_: pa.DataType) -> pa.DataType:
+    return pa.decimal128(_DIGITS[type_.bit_width], 0) if pa.types.is_integer(type_) else type_
 
 
 def _decimals(left: pa.DataType, right: pa.DataType) -> pa.DataType:

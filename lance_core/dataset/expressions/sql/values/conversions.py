@@ -36,35 +36,35 @@ _UTF8 = (
 """A pattern of the bytes that are UTF-8; Arrow matches patterns of bytes byte by byte."""
 
 
-def convert(value: Datum, kind: pa.DataType, strict: bool) -> Datum:
-    """``value`` as ``kind``; a value that does not fit is an error if ``strict``, otherwise NULL.
+def convert(value: Datum, type_: pa.DataType, strict: bool) -> Datum:
+    """``value`` as ``type_``; a value that does not fit is an error if ``strict``, otherwise NULL.
 
     Raises `InvalidInputError` for types that cannot be converted, even without values.
     """
     if isinstance(value, pa.Scalar):
-        return convert(pa.repeat(value, 1), kind, strict)[0]
+        return convert(pa.repeat(value, 1), type_, strict)[0]
     if pa.types.is_null(value.type):
-        return pa.nulls(len(value), kind)
+        return pa.nulls(len(value), type_)
     if pa.types.is_string_view(value.type):
         value = pc.cast(value, pa.string())  # Arrow has no kernels of patterns for views
-    if pa.types.is_dictionary(kind):
-        return convert(value, kind.value_type, strict).dictionary_encode().cast(kind)
-    if pa.types.is_nested(kind) and pa.types.is_nested(value.type):
-        return _nested(value, kind)
+    if pa.types.is_dictionary(type_):
+        return convert(value, type_.value_type, strict).dictionary_encode().cast(type_)
+    if pa.types.is_nested(type_) and pa.types.is_nested(value.type):
+        return _nested(value, type_)
     for is_kind, sources, rule in _rules():
-        if is_kind(kind):
-            if value.type != kind and not any(is_source(value.type) for is_source in sources):
+        if is_kind(type_):
+            if value.type != type_ and not any(is_source(value.type) for is_source in sources):
                 break
-            return rule(value, kind, strict)
-    raise InvalidInputError(f"{value.type} cannot be cast to {kind}")
+            return rule(value, type_, strict)
+    raise InvalidInputError(f"{value.type} cannot be cast to {type_}")
 
 
-def _nested(value: Datum, kind: pa.DataType) -> Datum:
+def _nested(value: Datum, type_: pa.DataType) -> Datum:
     """Lists and structs as ones of other types; a fraction of a number is dropped, as elsewhere."""
     try:
-        return pc.cast(value, options=pc.CastOptions(kind, allow_float_truncate=True))
+        return pc.cast(value, options=pc.CastOptions(type_, allow_float_truncate=True))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InvalidInputError(f"{value.type} cannot be cast to {kind}: {error}") from error
+        raise InvalidInputError(f"{value.type} cannot be cast to {type_}: {error}") from error
 
 
 _Check = Callable[[pa.DataType], bool]
@@ -93,13 +93,13 @@ def _rules() -> tuple[tuple[_Check, tuple[_Check, ...], _Rule], ...]:
     )
 
 
-def _checked(values: pa.Array, wrong: Mask, kind: pa.DataType, strict: bool) -> pa.Array | None:
+def _checked(values: pa.Array, wrong: Mask, type_: pa.DataType, strict: bool) -> pa.Array | None:
     """The mask of results that are NULL; raises `InvalidInputError` for a wrong value."""
     wrong = wrong & np.asarray(values.is_valid())
     if strict and wrong.any():
         value = values[int(np.argmax(wrong))]
         why = "cannot be parsed" if is_text(value.type) else "is not in range"
-        raise InvalidInputError(f"CAST: {_shown(value)} {why} as {kind}")
+        raise InvalidInputError(f"CAST: {_shown(value)} {why} as {type_}")
     if not values.null_count and not wrong.any():
         return None
     return from_numpy(wrong | np.asarray(values.is_null()))
@@ -121,11 +121,11 @@ def _with_nulls(values: pa.Array, missing: pa.Array | None) -> pa.Array:
     return pc.if_else(missing, pa.scalar(None, values.type), values)
 
 
-def _integers(values: pa.Array, kind: pa.DataType, strict: bool) -> pa.Array:
-    dtype = np.dtype(f"{'u' if pa.types.is_unsigned_integer(kind) else ''}int{kind.bit_width}")
+def _integers(values: pa.Array, type_: pa.DataType, strict: bool) -> pa.Array:
+    dtype = np.dtype(f"{'u' if pa.types.is_unsigned_integer(type_) else ''}int{type_.bit_width}")
     low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     if pa.types.is_boolean(values.type):
-        return pc.cast(values, kind)
+        return pc.cast(values, type_)
     if pa.types.is_floating(values.type):
         floats = np.trunc(_numpy(values).astype(np.float64))
         wrong = ~((floats >= low) & (floats < float(high + 1)))
@@ -136,68 +136,70 @@ def _integers(values: pa.Array, kind: pa.DataType, strict: bool) -> pa.Array:
         if not wrong.any() and numbers.dtype == dtype and not values.null_count:
             return from_numpy(numbers)
         numbers = np.where(wrong, 0, numbers)
-    missing = _checked(values, wrong, kind, strict)
+    missing = _checked(values, wrong, type_, strict)
     return _with_nulls(from_numpy(numbers.astype(dtype)), missing)
 
 
 def _whole_numbers(values: pa.Array) -> tuple[wide_integers.Integers, Mask]:
     """The values as integers (0 for NULL and what is no number), and what is no number."""
     unread = np.zeros(len(values), np.bool_)
-    kind = values.type
-    if is_text(kind):
+    type_ = values.type
+    if is_text(type_):
         values, unread = text_values.parse_integers(values)
         return wide_integers.stored_integers(values), unread
-    if pa.types.is_decimal(kind):
+    if pa.types.is_decimal(type_):
         stored = wide_integers.stored_integers(values)
-        return wide_integers.without_digits(stored, kind.scale, "trunc"), unread
-    if not pa.types.is_integer(kind):
-        values = values.view(pa.int32() if kind.bit_width == 32 else pa.int64())
+        return wide_integers.without_digits(stored, type_.scale, "trunc"), unread
+    if not pa.types.is_integer(type_):
+        values = values.view(pa.int32() if type_.bit_width == 32 else pa.int64())
     return wide_integers.stored_integers(values), unread
 
 
-def _floats(values: pa.Array, kind: pa.DataType, strict: bool) -> pa.Array:
+def _floats(values: pa.Array, type_: pa.DataType, strict: bool) -> pa.Array:
     if is_text(values.type):
-        floats, wrong = text_values.parse_floats(values, kind)
-        return _with_nulls(floats, _checked(values, wrong, kind, strict))
+        floats, wrong = text_values.parse_floats(values, type_)
+        return _with_nulls(floats, _checked(values, wrong, type_, strict))
     if pa.types.is_timestamp(values.type) or pa.types.is_duration(values.type):
         values = values.view(pa.int64())
-    return cast_value(values, kind)
+    return cast_value(values, type_)
 
 
-def _decimals(values: pa.Array, kind: pa.DataType, strict: bool) -> pa.Array:
-    if kind.bit_width < 128:
-        return pc.cast(_decimals(values, pa.decimal128(kind.precision, kind.scale), strict), kind)
+def _decimals(values: pa.Array, type_: pa.DataType, strict: bool) -> pa.Array:
+    if type_.bit_width < 128:
+        return pc.cast(
+            _decimals(values, pa.decimal128(type_.precision, type_.scale), strict), type_
+        )
     source = values.type
     if is_text(source):
-        stored, wrong = text_values.parse_decimals(values, kind.scale)
+        stored, wrong = text_values.parse_decimals(values, type_.scale)
     elif pa.types.is_floating(source):
-        stored, wrong = _scaled_floats(_numpy(values).astype(np.float64), kind)
+        stored, wrong = _scaled_floats(_numpy(values).astype(np.float64), type_)
     else:
         if not (pa.types.is_integer(source) or pa.types.is_decimal(source)):
             values = values.view(pa.int64())
         scale = source.scale if pa.types.is_decimal(source) else 0
         stored = wide_integers.stored_integers(values)
-        stored = wide_integers.scaled(stored, max(kind.scale - scale, 0))
-        stored = wide_integers.without_digits(stored, max(scale - kind.scale, 0), "half")
+        stored = wide_integers.scaled(stored, max(type_.scale - scale, 0))
+        stored = wide_integers.without_digits(stored, max(scale - type_.scale, 0), "half")
         wrong = np.zeros(len(values), np.bool_)
-    above = wide_integers.beyond(stored, kind.precision)
+    above = wide_integers.beyond(stored, type_.precision)
     if above is not None:
         wrong = wrong | above
         stored = np.where(above, 0, stored)
-    missing = _checked(values, wrong, kind, strict)
-    return wide_integers.stored_decimals(stored, missing, kind)
+    missing = _checked(values, wrong, type_, strict)
+    return wide_integers.stored_decimals(stored, missing, type_)
 
 
 def _scaled_floats(
-    floats: npt.NDArray[np.float64], kind: pa.DataType
+    floats: npt.NDArray[np.float64], type_: pa.DataType
 ) -> tuple[wide_integers.Integers, Mask]:
     """Floats times ``10 ** scale``, rounded as `rounding.rounded` does, and those without a value.
 
     Products above 2**53 are computed exactly, as their rounding would change digits.
     """
     with np.errstate(all="ignore"):
-        products = floats * 10.0**kind.scale
-        wrong = ~(np.abs(products) < 10.0 ** (kind.precision + 1))
+        products = floats * 10.0**type_.scale
+        wrong = ~(np.abs(products) < 10.0 ** (type_.precision + 1))
         products = np.where(wrong, 0, products)
         whole = np.trunc(products)
         whole += np.where(np.abs(products - whole) >= 0.5, np.sign(products), 0)
@@ -205,7 +207,7 @@ def _scaled_floats(
     if not is_long.any():
         return whole.astype(np.int64), wrong
     stored = np.where(is_long, 0, whole).astype(np.int64).astype(object)
-    stored[is_long] = _exact_products(floats[is_long], kind.scale)
+    stored[is_long] = _exact_products(floats[is_long], type_.scale)
     return stored, wrong
 
 
@@ -227,145 +229,145 @@ def _numpy(values: pa.Array) -> npt.NDArray[Any]:
     return numbers
 
 
-def _booleans(values: pa.Array, kind: pa.DataType, strict: bool) -> pa.Array:
+def _booleans(values: pa.Array, type_: pa.DataType, strict: bool) -> pa.Array:
     if is_text(values.type):
         booleans, wrong = text_values.parse_booleans(values)
-        return _with_nulls(booleans, _checked(values, wrong, kind, strict))
+        return _with_nulls(booleans, _checked(values, wrong, type_, strict))
     if pa.types.is_decimal(values.type):
         return pc.not_equal(pc.sign(values), 0)
     if pa.types.is_float16(values.type):
         values = pc.cast(values, pa.float32())
-    return pc.cast(values, kind)
+    return pc.cast(values, type_)
 
 
-def _dates(values: pa.Array, kind: pa.DataType, strict: bool) -> pa.Array:
-    if pa.types.is_date64(kind):
+def _dates(values: pa.Array, type_: pa.DataType, strict: bool) -> pa.Array:
+    if pa.types.is_date64(type_):
         if pa.types.is_integer(values.type):
-            return _integers(values, pa.int64(), strict).view(kind)
-        return pc.cast(_dates(values, pa.date32(), strict), kind)
+            return _integers(values, pa.int64(), strict).view(type_)
+        return pc.cast(_dates(values, pa.date32(), strict), type_)
     if pa.types.is_integer(values.type):
-        return _integers(values, pa.int32(), strict).view(kind)
+        return _integers(values, pa.int32(), strict).view(type_)
     if is_text(values.type):
-        plain = _plain_moments(values, kind)
+        plain = _plain_moments(values, type_)
         if plain is not None:
             return plain
         seconds, _, _, wrong = text_values.parse_moments(values)
         days = from_numpy((seconds // _DAY_SECONDS).astype(np.int32))
-        return _with_nulls(days, _checked(values, wrong, kind, strict)).view(kind)
-    return pc.cast(values, kind, safe=False)
+        return _with_nulls(days, _checked(values, wrong, type_, strict)).view(type_)
+    return pc.cast(values, type_, safe=False)
 
 
-def _timestamps(values: pa.Array, kind: pa.DataType, strict: bool) -> pa.Array:
+def _timestamps(values: pa.Array, type_: pa.DataType, strict: bool) -> pa.Array:
     source = values.type
     if is_text(source):
-        return _parsed_timestamps(values, kind, strict)
+        return _parsed_timestamps(values, type_, strict)
     if pa.types.is_date32(source):
         days = _integers(values, pa.int64(), strict)
-        values = _counts(values, days, _DAY_SECONDS * _PER_SECOND[kind.unit], kind, strict)
-        return _in_zone(values, kind)
+        values = _counts(values, days, _DAY_SECONDS * _PER_SECOND[type_.unit], type_, strict)
+        return _in_zone(values, type_)
     if pa.types.is_date64(source):
-        return _timestamps(values.view(pa.timestamp("ms")), kind, strict)
+        return _timestamps(values.view(pa.timestamp("ms")), type_, strict)
     if not pa.types.is_timestamp(source):
-        return _in_zone(_integers(values, pa.int64(), strict), kind)
-    factor = _PER_SECOND[kind.unit] // _PER_SECOND[source.unit]
-    own = pa.timestamp(kind.unit, source.tz)
+        return _in_zone(_integers(values, pa.int64(), strict), type_)
+    factor = _PER_SECOND[type_.unit] // _PER_SECOND[source.unit]
+    own = pa.timestamp(type_.unit, source.tz)
     if factor > 1:
-        values = _counts(values, values.view(pa.int64()), factor, kind, strict).view(own)
+        values = _counts(values, values.view(pa.int64()), factor, type_, strict).view(own)
     else:
         values = pc.cast(values, own, safe=False)
     if source.tz is None:
-        return _in_zone(values, kind)
-    return pc.cast(values, kind)
+        return _in_zone(values, type_)
+    return pc.cast(values, type_)
 
 
 def _counts(
-    values: pa.Array, counts: pa.Array, factor: int, kind: pa.DataType, strict: bool
+    values: pa.Array, counts: pa.Array, factor: int, type_: pa.DataType, strict: bool
 ) -> pa.Array:
     """``counts`` times ``factor`` as int64."""
     numbers = _numpy(counts)
     most = np.iinfo(np.int64).max // factor
     wrong = (numbers > most) | (numbers < -most)
-    missing = _checked(values, wrong, kind, strict)
+    missing = _checked(values, wrong, type_, strict)
     return _with_nulls(from_numpy(np.where(wrong, 0, numbers) * factor), missing)
 
 
-def _in_zone(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Counts or local times as ``kind``."""
-    local = values.view(pa.timestamp(kind.unit))
-    return local if kind.tz is None else as_local(local, kind.tz)
+def _in_zone(values: pa.Array, type_: pa.DataType) -> pa.Array:
+    """Counts or local times as ``type_``."""
+    local = values.view(pa.timestamp(type_.unit))
+    return local if type_.tz is None else as_local(local, type_.tz)
 
 
-def _plain_moments(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
+def _plain_moments(texts: pa.Array, type_: pa.DataType) -> pa.Array | None:
     """Text in the usual form, which Arrow reads ten times as fast; None for other text."""
     if pc.any(pc.equal(pc.binary_length(texts), len("2000-01-01 00"))).as_py():
         return None  # Arrow takes an hour without minutes
     try:
-        return pc.cast(texts, kind)
+        return pc.cast(texts, type_)
     except pa.ArrowInvalid:
         return None
 
 
-def _parsed_timestamps(texts: pa.Array, kind: pa.DataType, strict: bool) -> pa.Array:
-    plain = _plain_moments(texts, kind) if kind.tz is None else None
+def _parsed_timestamps(texts: pa.Array, type_: pa.DataType, strict: bool) -> pa.Array:
+    plain = _plain_moments(texts, type_) if type_.tz is None else None
     if plain is not None:
         return plain
     seconds, nanoseconds, has_zone, wrong = text_values.parse_moments(texts)
-    per_second = _PER_SECOND[kind.unit]
+    per_second = _PER_SECOND[type_.unit]
     most = np.iinfo(np.int64).max // per_second - 1
     wrong |= np.abs(seconds) > most
     counts = np.where(wrong, 0, seconds) * per_second + nanoseconds // (10**9 // per_second)
-    missing = _checked(texts, wrong, kind, strict)
-    moments = _with_nulls(from_numpy(counts), missing).view(pa.timestamp(kind.unit))
-    if kind.tz is None:
+    missing = _checked(texts, wrong, type_, strict)
+    moments = _with_nulls(from_numpy(counts), missing).view(pa.timestamp(type_.unit))
+    if type_.tz is None:
         return moments
-    instants = pc.cast(moments.view(pa.timestamp(kind.unit, "UTC")), kind)
-    return pc.if_else(from_numpy(has_zone), instants, as_local(moments, kind.tz))
+    instants = pc.cast(moments.view(pa.timestamp(type_.unit, "UTC")), type_)
+    return pc.if_else(from_numpy(has_zone), instants, as_local(moments, type_.tz))
 
 
-def _times(values: pa.Array, kind: pa.DataType, strict: bool) -> pa.Array:
-    counts = pa.int32() if kind.bit_width == 32 else pa.int64()
+def _times(values: pa.Array, type_: pa.DataType, strict: bool) -> pa.Array:
+    counts = pa.int32() if type_.bit_width == 32 else pa.int64()
     if is_text(values.type):
         nanoseconds, wrong = text_values.parse_times(values)
-        numbers = from_numpy(nanoseconds // (10**9 // _PER_SECOND[kind.unit])).cast(counts)
-        return _with_nulls(numbers, _checked(values, wrong, kind, strict)).view(kind)
+        numbers = from_numpy(nanoseconds // (10**9 // _PER_SECOND[type_.unit])).cast(counts)
+        return _with_nulls(numbers, _checked(values, wrong, type_, strict)).view(type_)
     if pa.types.is_integer(values.type):
         numbers, _ = _whole_numbers(values)
         wrong = np.asarray(
-            (numbers < 0) | (numbers >= _DAY_SECONDS * _PER_SECOND[kind.unit]), np.bool_
+            (numbers < 0) | (numbers >= _DAY_SECONDS * _PER_SECOND[type_.unit]), np.bool_
         )
-        missing = _checked(values, wrong, kind, strict)
+        missing = _checked(values, wrong, type_, strict)
         times = from_numpy(np.where(wrong, 0, numbers).astype(np.int64)).cast(counts)
-        return _with_nulls(times, missing).view(kind)
-    if pa.types.is_timestamp(values.type) and values.type.unit != kind.unit:
+        return _with_nulls(times, missing).view(type_)
+    if pa.types.is_timestamp(values.type) and values.type.unit != type_.unit:
         values = pc.cast(values, pa.time64("ns" if values.type.unit == "ns" else "us"), safe=False)
-    return pc.cast(values, kind, safe=False)
+    return pc.cast(values, type_, safe=False)
 
 
-def _durations(values: pa.Array, kind: pa.DataType, strict: bool) -> pa.Array:
+def _durations(values: pa.Array, type_: pa.DataType, strict: bool) -> pa.Array:
     if pa.types.is_integer(values.type):
-        return _integers(values, pa.int64(), strict).view(kind)
-    factor = _PER_SECOND[kind.unit] // _PER_SECOND[values.type.unit]
+        return _integers(values, pa.int64(), strict).view(type_)
+    factor = _PER_SECOND[type_.unit] // _PER_SECOND[values.type.unit]
     if factor <= 1:
-        return pc.cast(values, kind, safe=False)
-    return _counts(values, values.view(pa.int64()), factor, kind, strict).view(kind)
+        return pc.cast(values, type_, safe=False)
+    return _counts(values, values.view(pa.int64()), factor, type_, strict).view(type_)
 
 
-def _texts(values: pa.Array, kind: pa.DataType, strict: bool) -> pa.Array:
+def _texts(values: pa.Array, type_: pa.DataType, strict: bool) -> pa.Array:
     if is_bytes(values.type):
         # Arrow has kernels neither of patterns nor of casts to text for all types of bytes.
         values = pc.cast(values, pa.large_binary())
         wrong = ~_numpy_booleans(pc.match_substring_regex(values, _UTF8))
-        values = _with_nulls(values, _checked(values, wrong, kind, strict))
+        values = _with_nulls(values, _checked(values, wrong, type_, strict))
     write = text_kernel(values.type)
-    return pc.cast(values if write is None else write(values), kind)
+    return pc.cast(values if write is None else write(values), type_)
 
 
-def _bytes(values: pa.Array, kind: pa.DataType, strict: bool) -> pa.Array:
-    if pa.types.is_fixed_size_binary(kind) and values.type != kind:
+def _bytes(values: pa.Array, type_: pa.DataType, strict: bool) -> pa.Array:
+    if pa.types.is_fixed_size_binary(type_) and values.type != type_:
         values = pc.cast(values, pa.binary())
-        wrong = _numpy(pc.binary_length(values)) != kind.byte_width
-        values = _with_nulls(values, _checked(values, wrong, kind, strict))
-    return pc.cast(values, kind)
+        wrong = _numpy(pc.binary_length(values)) != type_.byte_width
+        values = _with_nulls(values, _checked(values, wrong, type_, strict))
+    return pc.cast(values, type_)
 
 
 def _numpy_booleans(values: pa.BooleanArray) -> Mask:
@@ -375,4 +377,4 @@ def _numpy_booleans(values: pa.BooleanArray) -> Mask:
 
 def caster(kind: pa.DataType, strict: bool) -> functools.partial[Datum]:
     """The kernel that casts to ``kind``."""
-    return functools.partial(convert, kind=kind, strict=strict)
+    return functools.partial(convert, type_=kind, strict=strict)

@@ -55,13 +55,13 @@ def as_decimal(node: Node) -> Node | None:
     if pa.types.is_decimal(node.type):
         return node
     if pa.types.is_integer(node.type):
-        kind = of_integer(node.type)
-        return call(Coerce(kind), functools.partial(_cast, kind=kind), node)
+        type_ = of_integer(node.type)
+        return call(Coerce(type_), functools.partial(_cast, type_=type_), node)
     return exact_decimal(node) if isinstance(node, Constant) else None
 
 
-def _cast(value: Datum, kind: pa.DataType) -> Datum:
-    return pc.cast(value, kind)
+def _cast(value: Datum, type_: pa.DataType) -> Datum:
+    return pc.cast(value, type_)
 
 
 def result_type(operator: str, left: pa.DataType, right: pa.DataType) -> pa.DataType:
@@ -91,15 +91,15 @@ def _digits(operator: str, left: pa.DataType, right: pa.DataType) -> tuple[int, 
 
 def arithmetic(operator: str, left: Node, right: Node) -> Node:
     """``left operator right`` for two decimals; the operator is one of + - * / %."""
-    kind = result_type(operator, left.type, right.type)
-    if kind.bit_width > 128 and operator != "%":
+    type_ = result_type(operator, left.type, right.type)
+    if type_.bit_width > 128 and operator != "%":
         # A literal with few digits needs a shorter result than its type would.
         left, right = _shortened(left), _shortened(right)
-        kind = result_type(operator, left.type, right.type)
-    if kind.bit_width == 128 and _fits_natively(operator, left.type, right.type):
+        type_ = result_type(operator, left.type, right.type)
+    if type_.bit_width == 128 and _fits_natively(operator, left.type, right.type):
         return call(Infix(operator), _NATIVE[operator], left, right)
-    kernel = functools.partial(exactly, operator=operator, kind=kind)
-    return call(Infix(operator), kernel, left, right, kind=kind)
+    kernel = functools.partial(exactly, operator=operator, kind=type_)
+    return call(Infix(operator), kernel, left, right, kind=type_)
 
 
 def _shortened(node: Node) -> Node:

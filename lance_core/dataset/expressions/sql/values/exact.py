@@ -34,35 +34,35 @@ class Grid:
     high: int
 
 
-def grid(kind: pa.DataType) -> Grid | None:
+def grid(type_: pa.DataType) -> Grid | None:
     """The grid of a type, None for types that have none (floats, text, …)."""
-    if pa.types.is_integer(kind):
-        return Grid(Fraction(1), *_integer_range(kind))
-    if pa.types.is_decimal(kind):
-        most = 10**kind.precision - 1
-        return Grid(Fraction(10) ** -kind.scale, -most, most)
-    step = _nanoseconds(kind)
-    return None if step is None else Grid(Fraction(step), *_signed_range(kind.bit_width))
+    if pa.types.is_integer(type_):
+        return Grid(Fraction(1), *_integer_range(type_))
+    if pa.types.is_decimal(type_):
+        most = 10**type_.precision - 1
+        return Grid(Fraction(10) ** -type_.scale, -most, most)
+    step = _nanoseconds(type_)
+    return None if step is None else Grid(Fraction(step), *_signed_range(type_.bit_width))
 
 
-def _integer_range(kind: pa.DataType) -> tuple[int, int]:
-    if pa.types.is_unsigned_integer(kind):
-        return 0, 2**kind.bit_width - 1
-    return _signed_range(kind.bit_width)
+def _integer_range(type_: pa.DataType) -> tuple[int, int]:
+    if pa.types.is_unsigned_integer(type_):
+        return 0, 2**type_.bit_width - 1
+    return _signed_range(type_.bit_width)
 
 
 def _signed_range(bits: int) -> tuple[int, int]:
     return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
 
 
-def _nanoseconds(kind: pa.DataType) -> int | None:
+def _nanoseconds(type_: pa.DataType) -> int | None:
     """The nanoseconds in one unit of a temporal type's stored integers."""
-    if pa.types.is_date32(kind):
+    if pa.types.is_date32(type_):
         return DAY
-    if pa.types.is_date64(kind):
+    if pa.types.is_date64(type_):
         return _UNITS["ms"]
-    if pa.types.is_timestamp(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind):
-        return _UNITS[kind.unit]
+    if pa.types.is_timestamp(type_) or pa.types.is_time(type_) or pa.types.is_duration(type_):
+        return _UNITS[type_.unit]
     return None
 
 
@@ -73,13 +73,13 @@ def exact_value(constant: Constant) -> Fraction | float | None:
     """
     if constant.exact is not None:
         return constant.exact
-    kind = constant.type
-    if pa.types.is_floating(kind):
+    type_ = constant.type
+    if pa.types.is_floating(type_):
         number = float(constant.value.as_py())
         return Fraction(number) if math.isfinite(number) else number
-    if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
+    if pa.types.is_integer(type_) or pa.types.is_decimal(type_):
         return Fraction(constant.value.as_py())
-    step = _nanoseconds(kind)
+    step = _nanoseconds(type_)
     return None if step is None else Fraction(constant.value.value * step)
 
 
@@ -92,32 +92,32 @@ def steps(grid: Grid, value: Fraction) -> tuple[int, bool]:
     return below, below == quotient
 
 
-def at(kind: pa.DataType, count: int) -> pa.Scalar:
-    """The value of ``kind`` that is ``count`` steps; it must be in the range of the type."""
-    if pa.types.is_integer(kind):
-        return from_numpy(np.array([count], numpy_dtype(kind)))[0]
-    if pa.types.is_decimal(kind):
+def at(type_: pa.DataType, count: int) -> pa.Scalar:
+    """The value of ``type_`` that is ``count`` steps; it must be in the range of the type."""
+    if pa.types.is_integer(type_):
+        return from_numpy(np.array([count], numpy_dtype(type_)))[0]
+    if pa.types.is_decimal(type_):
         with decimal.localcontext(prec=100):
-            return pa.scalar(decimal.Decimal(count).scaleb(-kind.scale), kind)
-    stored = np.int32 if kind.bit_width == 32 else np.int64
-    return from_numpy(np.array([count], stored)).view(kind)[0]
+            return pa.scalar(decimal.Decimal(count).scaleb(-type_.scale), type_)
+    stored = np.int32 if type_.bit_width == 32 else np.int64
+    return from_numpy(np.array([count], stored)).view(type_)[0]
 
 
-def fitted(constant: Constant, kind: pa.DataType) -> Constant | None:
-    """The constant as a value of ``kind``, None if no value of this type equals it.
+def fitted(constant: Constant, type_: pa.DataType) -> Constant | None:
+    """The constant as a value of ``type_``, None if no value of this type equals it.
 
-    ``kind`` has a grid or is a float type; a float type takes the nearest value.
+    ``type_`` has a grid or is a float type; a float type takes the nearest value.
     """
     value = exact_value(constant)
     if value is None:
         return None
-    if pa.types.is_floating(kind):
-        return Constant(pa.scalar(_nearest(value), pa.float64()).cast(kind, safe=False))
-    where = grid(kind)
+    if pa.types.is_floating(type_):
+        return Constant(pa.scalar(_nearest(value), pa.float64()).cast(type_, safe=False))
+    where = grid(type_)
     if where is None or not isinstance(value, Fraction):
         return None
     count, reached = steps(where, value)
-    return Constant(at(kind, count)) if reached and where.low <= count <= where.high else None
+    return Constant(at(type_, count)) if reached and where.low <= count <= where.high else None
 
 
 def exact_decimal(constant: Constant) -> Constant | None:
@@ -125,8 +125,8 @@ def exact_decimal(constant: Constant) -> Constant | None:
 
     None for other constants, and for numbers of more than 76 digits.
     """
-    kind = constant.type
-    is_exact = constant.exact is not None if pa.types.is_floating(kind) else _is_exact(kind)
+    type_ = constant.type
+    is_exact = constant.exact is not None if pa.types.is_floating(type_) else _is_exact(type_)
     value = None if constant.is_null or not is_exact else exact_value(constant)
     if not isinstance(value, Fraction):
         return None
@@ -143,8 +143,8 @@ def exact_decimal(constant: Constant) -> Constant | None:
     return Constant(at(make(digits, scale), integer))
 
 
-def _is_exact(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_decimal(kind))
+def _is_exact(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(type_) or pa.types.is_decimal(type_))
 
 
 def _nearest(value: Fraction | float) -> float:

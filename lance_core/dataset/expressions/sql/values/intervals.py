@@ -113,42 +113,42 @@ def shifted(operator: str, left: Node, right: Node) -> Node:
     interval = interval_of(operator, right)
     if operator == "-":
         interval = interval.negated()
-    kind = left.type
-    if pa.types.is_date(kind) and (interval.nanoseconds or pa.types.is_date64(kind)):
+    type_ = left.type
+    if pa.types.is_date(type_) and (interval.nanoseconds or pa.types.is_date64(type_)):
         left = converted(left, pa.timestamp("us"))
     if pa.types.is_timestamp(left.type):
         left = converted(left, _fine_enough(left.type, interval.nanoseconds))
     elif not pa.types.is_date(left.type):
-        raise InvalidInputError(f"{operator} does not work on {kind}, an interval")
+        raise InvalidInputError(f"{operator} does not work on {type_}, an interval")
     kernel = functools.partial(_shift, interval=interval)
     return call(Apply(operator, (interval,)), kernel, left, kind=left.type)
 
 
-def _fine_enough(kind: pa.DataType, nanoseconds: int) -> pa.DataType:
+def _fine_enough(type_: pa.DataType, nanoseconds: int) -> pa.DataType:
     """The timestamp type with the coarsest unit, at least as fine, that holds ``nanoseconds``."""
     units = [unit for unit in UNIT_NANOSECONDS if nanoseconds % UNIT_NANOSECONDS[unit] == 0]
-    return pa.timestamp(min(kind.unit, units[0], key=UNIT_NANOSECONDS.__getitem__), kind.tz)
+    return pa.timestamp(min(type_.unit, units[0], key=UNIT_NANOSECONDS.__getitem__), type_.tz)
 
 
 def _shift(value: Datum, interval: Interval) -> Datum:
     if isinstance(value, pa.Scalar):
         return _shift(pa.repeat(value, 1), interval)[0]
-    kind = value.type
-    if pa.types.is_date32(kind):
+    type_ = value.type
+    if pa.types.is_date32(type_):
         days = filled(value.view(pa.int32())).astype(np.int64)
         days = _months_later(days, interval.months) + interval.days
-        return with_nulls(pc.cast(from_numpy(days), pa.int32()), value).view(kind)
-    step = interval.nanoseconds // UNIT_NANOSECONDS[kind.unit]
+        return with_nulls(pc.cast(from_numpy(days), pa.int32()), value).view(type_)
+    step = interval.nanoseconds // UNIT_NANOSECONDS[type_.unit]
     moments = value
     if interval.months or interval.days:
-        local = moments if kind.tz is None else pc.local_timestamp(moments)
-        per_day = DAY_NANOSECONDS // UNIT_NANOSECONDS[kind.unit]
+        local = moments if type_.tz is None else pc.local_timestamp(moments)
+        per_day = DAY_NANOSECONDS // UNIT_NANOSECONDS[type_.unit]
         days, rest = np.divmod(filled(local.view(pa.int64())), per_day)
         days = _months_later(days, interval.months) + interval.days
         counts = pc.add_checked(pc.multiply_checked(from_numpy(days), per_day), from_numpy(rest))
         moments = with_nulls(counts, value).view(local.type)
-        moments = moments if kind.tz is None else as_local(moments, kind.tz)
-    return pc.add_checked(moments.view(pa.int64()), step).view(kind)
+        moments = moments if type_.tz is None else as_local(moments, type_.tz)
+    return pc.add_checked(moments.view(pa.int64()), step).view(type_)
 
 
 def _months_later(days: Integers, months: int) -> Integers:

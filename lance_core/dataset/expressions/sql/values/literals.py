@@ -90,11 +90,11 @@ def timestamp(text: str, unit: str = "us") -> Constant:
     total += _clock(text, *clock) if clock[0] else 0
     total -= _offset(text, zone) if zone else 0
     scale = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[unit]
-    kind = pa.timestamp(unit, "UTC" if zone else None)
+    type_ = pa.timestamp(unit, "UTC" if zone else None)
     whole = total // scale
     if not -(2**63) <= whole < 2**63:
         raise InvalidInputError(f"timestamp {text!r} does not fit into 64 bits of {unit}")
-    return Constant(pa.scalar(whole, pa.int64()).cast(kind), Fraction(total))
+    return Constant(pa.scalar(whole, pa.int64()).cast(type_), Fraction(total))
 
 
 def _days(text: str, year: str, month: str, day: str) -> int:

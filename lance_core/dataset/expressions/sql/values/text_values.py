@@ -44,11 +44,11 @@ def parse_integers(texts: pa.Array) -> Parsed:
     return pc.cast(texts, pa.decimal256(MAX_DIGITS, 0)), wrong
 
 
-def parse_floats(texts: pa.Array, kind: pa.DataType) -> Parsed:
+def parse_floats(texts: pa.Array, type_: pa.DataType) -> Parsed:
     """Floats: digits with point and exponent, ``inf``, ``infinity`` and ``nan`` in any case."""
     texts, wrong = _matching(texts, _FLOAT_TEXT)
     texts = pc.utf8_lower(_unsigned_plus(texts))
-    return pc.cast(pc.cast(texts, pa.float64()), kind, safe=False), wrong
+    return pc.cast(pc.cast(texts, pa.float64()), type_, safe=False), wrong
 
 
 def parse_booleans(texts: pa.Array) -> Parsed:

@@ -57,17 +57,17 @@ _YEAR_ENDS = [
 _A_DAY = {"day": 1, "s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
-def text_kernel(kind: pa.DataType) -> Kernel | None:
-    """The kernel that formats values of ``kind``; None if Arrow's cast has the same format."""
-    if pa.types.is_floating(kind):
-        return by_chunk({16: _half, 32: _single, 64: _double}[kind.bit_width])
-    if pa.types.is_time(kind):
+def text_kernel(type_: pa.DataType) -> Kernel | None:
+    """The kernel that formats values of ``type_``; None if Arrow's cast has the same format."""
+    if pa.types.is_floating(type_):
+        return by_chunk({16: _half, 32: _single, 64: _double}[type_.bit_width])
+    if pa.types.is_time(type_):
         return _time
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+    if pa.types.is_date(type_) or pa.types.is_timestamp(type_):
         return _moment
-    if pa.types.is_decimal(kind):
+    if pa.types.is_decimal(type_):
         return by_chunk(_decimal)
-    return by_chunk(_duration) if pa.types.is_duration(kind) else None
+    return by_chunk(_duration) if pa.types.is_duration(type_) else None
 
 
 def _rewritten(value: Datum, rewrites: Rewrites) -> Datum:
@@ -120,14 +120,17 @@ def _decimal(values: pa.Array) -> pa.Array:
     has_exponent = pc.fill_null(pc.match_substring(text, "E"), False)
     if scale <= 0 or not pc.any(has_exponent).as_py():
         return text
-    some = values.filter(has_exponent)
-    whole = pa.decimal128 if some.type.bit_width <= 128 else pa.decimal256
+    exponential = values.filter(has_exponent)
+    whole = pa.decimal128 if exponential.type.bit_width <= 128 else pa.decimal256
     stored = pa.Array.from_buffers(
-        whole(some.type.precision, 0), len(some), some.buffers(), offset=some.offset
+        whole(exponential.type.precision, 0),
+        len(exponential),
+        exponential.buffers(),
+        offset=exponential.offset,
     )
     digits = pc.utf8_lpad(pc.utf8_ltrim(stored.cast(pa.string()), "-"), scale + 1, padding="0")
     numbers = pc.utf8_replace_slice(digits, -scale, -scale, ".")
-    signs = pc.if_else(pc.less(pc.sign(some), 0), "-", "")
+    signs = pc.if_else(pc.less(pc.sign(exponential), 0), "-", "")
     plain = pc.binary_join_element_wise(signs, numbers, "")
     return pc.replace_with_mask(text, has_exponent, plain)
 
@@ -149,14 +152,14 @@ def check_years(value: Datum) -> None:
     """Raise `InvalidInputError` for dates and timestamps beyond the years that Arrow supports."""
     if isinstance(value, pa.Scalar):
         value = pa.array([value])
-    kind = value.type
-    unit = kind.unit if pa.types.is_timestamp(kind) else "day" if kind.bit_width == 32 else "ms"
+    type_ = value.type
+    unit = type_.unit if pa.types.is_timestamp(type_) else "day" if type_.bit_width == 32 else "ms"
     # One day less on both sides, because a time zone may add a day.
     low, high = (_A_DAY[unit] * day for day in (_YEAR_ENDS[0] + 1, _YEAR_ENDS[1] - 1))
-    counts = value.cast(pa.int32() if kind.bit_width == 32 else pa.int64())
+    counts = value.cast(pa.int32() if type_.bit_width == 32 else pa.int64())
     ends = pc.min_max(counts).as_py()
     if ends["min"] is not None and (ends["min"] < low or ends["max"] >= high):
-        raise InvalidInputError(f"a {kind} lies beyond the years ±{_LAST_YEAR}")
+        raise InvalidInputError(f"a {type_} lies beyond the years ±{_LAST_YEAR}")
 
 
 def _duration(values: pa.Array) -> pa.Array:

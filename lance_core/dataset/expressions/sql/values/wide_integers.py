@@ -30,13 +30,13 @@ _MAX_POWER = 22
 
 def stored_integers(values: pa.Array) -> Integers:
     """The integers that the decimals or integers ``values`` store."""
-    kind = values.type
-    if not pa.types.is_decimal(kind):
+    type_ = values.type
+    if not pa.types.is_decimal(type_):
         numbers = np.asarray(pc.fill_null(values, 0) if values.null_count else values)
-        return numbers.astype(object if kind == pa.uint64() else np.int64)
-    if kind.bit_width < 128:
-        return stored_integers(values.cast(pa.decimal128(kind.precision, kind.scale)))
-    words = kind.bit_width // 64
+        return numbers.astype(object if type_ == pa.uint64() else np.int64)
+    if type_.bit_width < 128:
+        return stored_integers(values.cast(pa.decimal128(type_.precision, type_.scale)))
+    words = type_.bit_width // 64
     data = np.frombuffer(values.buffers()[1], np.int64, words * (values.offset + len(values)))
     limbs = data.reshape(-1, words)[values.offset :]
     if values.null_count:
