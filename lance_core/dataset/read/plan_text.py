@@ -90,7 +90,7 @@ def ranked_steps(
 ) -> list[PlanStep]:
     """The steps of a scan that ranks rows: the search, and the columns of the best rows."""
     query, plan = ranked.query, ranked.plan
-    found = ranked.index(snapshot)
+    index = ranked.index(snapshot)
     order = "ASC" if query.ascending else "DESC"
     names = (
         f"{source.text} as {name}" if isinstance(source, Value) else name
@@ -117,15 +117,15 @@ def ranked_steps(
         )
     )
     of_index, of_values = query.step_names
-    if found is not None:
-        query = found.query
-        search = IndexSearch(snapshot, plan, found, skips_others=ranked.skips_others)
+    if index is not None:
+        query = index.query
+        search = IndexSearch(snapshot, plan, index, skips_others=ranked.skips_others)
         rest = f", uncovered fragments={search.num_others}" if search.num_others else ""
         if plan.filter is not None:
             rest += f", filter=[{'of the best rows' if search.tests_best else 'of all rows'}]"
         if plan.metrics is not None and plan.metrics.ranking:
             rest += f", decided=[{'; '.join(plan.metrics.ranking)}]"
-        steps.append(PlanStep(of_index, query.step_text(found.name) + rest))
+        steps.append(PlanStep(of_index, query.step_text(index.name) + rest))
         if search.num_others:
             steps.append(PlanStep(of_values, query.step_text(None)))
     else:
@@ -268,7 +268,7 @@ def analyzed(steps: Sequence[PlanStep], plan: ScanPlan, seconds: float) -> PlanT
     """The text of ``steps`` with the metrics of ``plan``, whose scan took ``seconds``."""
     metrics = plan.metrics
     assert metrics is not None
-    found = [PlanStep("AnalyzeExec", f"elapsed={seconds * 1e3:.3f}ms")]
+    analyzed_steps = [PlanStep("AnalyzeExec", f"elapsed={seconds * 1e3:.3f}ms")]
     num_reads = len(steps) - (steps[-1].name == "ScalarIndexQuery")
     for number, step in enumerate(steps):
         text: str | None
@@ -289,8 +289,8 @@ def analyzed(steps: Sequence[PlanStep], plan: ScanPlan, seconds: float) -> PlanT
                 dropped = metrics.filter.rows_scanned - metrics.filter.output_rows
                 rows = f"output_rows={metrics.read.output_rows - dropped}"
                 text = f"{rows}, {text.partition(', ')[2]}, filter_time={_time(metrics.filter)}"
-        found.append(step._replace(metrics=text))
-    return PlanText.of(found)
+        analyzed_steps.append(step._replace(metrics=text))
+    return PlanText.of(analyzed_steps)
 
 
 def _searched(step: StepMetrics) -> str:

@@ -138,7 +138,7 @@ def skipped_runs(snapshot: Snapshot, plan: ScanPlan) -> tuple[int, int]:
     if plan.filter is None or not plan.use_statistics:
         return 0, 0
     skipped = [rows_left(snapshot, s.fragment, plan.filter, s.start, s.stop) for s in plan.spans]
-    return sum(one.num_runs for one in skipped), sum(one.num_skipped for one in skipped)
+    return sum(rows.num_runs for rows in skipped), sum(rows.num_skipped for rows in skipped)
 
 
 def _tables(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.Table]:
@@ -182,13 +182,13 @@ def _scanned(
             sizers = sizers_of(plan if part is whole else part)
             scanned = _uncut(snapshot, part, sizers, is_stream=is_stream, may_end=may_end)
         for table, is_last, edges in scanned:
-            kept = sliced(table, skip, left)
-            inner = None if edges is None else np.clip(edges - skip, 0, kept.num_rows)
+            cut_table = sliced(table, skip, left)
+            inner = None if edges is None else np.clip(edges - skip, 0, cut_table.num_rows)
             skip = max(0, skip - table.num_rows)
             if left is not None:
-                left -= kept.num_rows
-            if kept.num_rows or is_last:
-                yield ScannedRows(kept, is_last, inner)
+                left -= cut_table.num_rows
+            if cut_table.num_rows or is_last:
+                yield ScannedRows(cut_table, is_last, inner)
             if left == 0:
                 return
 

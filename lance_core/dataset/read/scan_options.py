@@ -171,15 +171,15 @@ def options_of(arguments: dict[str, Any], defaults: dict[str, Any] | None = None
     Raises `UnsupportedFeatureError` for pylance's arguments that are not supported yet,
     ``TypeError`` for unknown ones, and `InvalidInputError` for unknown names in ``defaults``.
     """
-    given = {}
+    options = {}
     for name, value in (defaults or {}).items():
         if name not in KNOWN and name not in BUILDER_NAMES:
             raise InvalidInputError(f"Unknown option {shortened(name)}{did_you_mean(name, KNOWN)}")
         if value is not None:
-            given[BUILDER_NAMES.get(name, name)] = value
-    given.update({name: value for name, value in arguments.items() if value is not None})
-    search = _search_in(given)
-    for name, value in sorted(given.items()):
+            options[BUILDER_NAMES.get(name, name)] = value
+    options.update({name: value for name, value in arguments.items() if value is not None})
+    search = _search_in(options)
+    for name, value in sorted(options.items()):
         if name in UNSUPPORTED and value is not False:
             raise UnsupportedFeatureError(f"scans do not support {name!r} yet")
         if name not in KNOWN:
@@ -187,21 +187,21 @@ def options_of(arguments: dict[str, Any], defaults: dict[str, Any] | None = None
         if name in MIN_HINTS and whole(value, name) < MIN_HINTS[name]:
             least = "greater than 0" if MIN_HINTS[name] else "non-negative"
             raise InvalidInputError(f"{name} must be {least}, got {value}")
-    of_scan = {name: value for name, value in given.items() if name in _OPTIONS}
+    of_scan = {name: value for name, value in options.items() if name in _OPTIONS}
     return ScanOptions(**of_scan, other_search=search)
 
 
-def _search_in(given: dict[str, Any]) -> tuple[str, Any] | None:
-    """The argument of a search of a plugin and its value, which are removed from ``given``."""
-    found = [
+def _search_in(options: dict[str, Any]) -> tuple[str, Any] | None:
+    """The argument of a search of a plugin and its value, which are removed from ``options``."""
+    searches = [
         name
-        for name in given
+        for name in options
         if name in _SEARCHES or (name not in KNOWN and get_manager().has_search(name))
     ]
-    if len(found) + ("nearest" in given) > 1:
-        first, second, *_ = sorted({*found, "nearest"} & given.keys())
+    if len(searches) + ("nearest" in options) > 1:
+        first, second, *_ = sorted({*searches, "nearest"} & options.keys())
         raise InvalidInputError(f"{first} and {second} cannot both be given")
-    return (found[0], given.pop(found[0])) if found else None
+    return (searches[0], options.pop(searches[0])) if searches else None
 
 
 def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -270,13 +270,13 @@ def _rows_of_splits(
     snapshot: Snapshot, splits: Sequence[ScanSplit], condition: Filter | None
 ) -> SpanRows:
     spans = [
-        replace(_span(snapshot, (one.fragment_id, one.start, one.stop)), chosen=one.chosen)
-        for one in splits
-        if one.num_rows
+        replace(_span(snapshot, (split.fragment_id, split.start, split.stop)), chosen=split.chosen)
+        for split in splits
+        if split.num_rows
     ]
-    if all(one.is_exact for one in splits):
+    if all(split.is_exact for split in splits):
         condition = None
-    return SpanRows(tuple(spans), condition, any(one.chosen is not None for one in splits))
+    return SpanRows(tuple(spans), condition, any(split.chosen is not None for split in splits))
 
 
 def schema_with_blobs(snapshot: Snapshot, handling: str | None) -> Schema:
@@ -311,26 +311,26 @@ def _mask(allowlist: object, blocklist: object) -> RowMask | None:
 
 
 def _order(
-    schema: Schema, given: Sequence[ColumnOrdering | str] | None
+    schema: Schema, order_by: Sequence[ColumnOrdering | str] | None
 ) -> tuple[tuple[ColumnOrdering, Output], ...]:
-    if given is None:
+    if order_by is None:
         return ()
-    found = []
-    for ordering in as_orderings(given):
+    order = []
+    for ordering in as_orderings(order_by):
         output = stored_column(schema, ordering.column_name)
         check_sortable(output.field.type, ordering.column_name)
-        found.append((ordering, output))
-    return tuple(found)
+        order.append((ordering, output))
+    return tuple(order)
 
 
-def _late(schema: Schema, given: Any) -> bool | frozenset[str] | None:
-    if given is None or isinstance(given, bool):
-        return given
-    if isinstance(given, str) or not isinstance(given, Sequence):
+def _late(schema: Schema, option: Any) -> bool | frozenset[str] | None:
+    if option is None or isinstance(option, bool):
+        return option
+    if isinstance(option, str) or not isinstance(option, Sequence):
         raise InvalidInputError("late_materialization must be a bool or a list of strings")
-    if not all(isinstance(name, str) for name in given):
+    if not all(isinstance(name, str) for name in option):
         raise InvalidInputError("late_materialization must be a bool or a list of strings")
-    paths = [stored_column(schema, name).source for name in given]
+    paths = [stored_column(schema, name).source for name in option]
     return frozenset(path[0] for path in paths if isinstance(path, tuple))
 
 

@@ -39,10 +39,10 @@ def open_base(config: StoreConfig, branch: str | None, path: str) -> ObjectStore
     location without permission, and `CorruptFileError` for an invalid base path.
     """
     base = parse_base(path)
-    for place in _own_places(config, branch):
-        below = _relative(base, place)
+    for own in _own_places(config, branch):
+        below = _relative(base, own)
         if below is not None:
-            return _folder(open_store(place, config.options), below)
+            return _folder(open_store(own, config.options), below)
     allowed = known_places(config)
     if _ALL in allowed:
         return open_store(base, _options_for(config, base))
@@ -88,8 +88,8 @@ def allowing(config: StoreConfig, uris: Iterable[str]) -> StoreConfig:
 
 def known_places(config: StoreConfig) -> list[str]:
     """The URL prefixes outside of the table that ``config`` allows to read; "yes" for all."""
-    given = config.options.get(ALLOW_OPTION)
-    text = os.environ.get(ALLOW_VARIABLE, "") if given is None else plain(given)
+    option = config.options.get(ALLOW_OPTION)
+    text = os.environ.get(ALLOW_VARIABLE, "") if option is None else plain(option)
     words = [part.strip() for part in text.split(",")]
     return [_ALL if word.lower() == _ALL else word for word in words if word not in ("", _NONE)]
 
@@ -142,16 +142,16 @@ def _own_places(config: StoreConfig, branch: str | None) -> Iterator[StoreUrl]:
             yield parse_uri(above)
 
 
-def _relative(base: StoreUrl, place: StoreUrl) -> str | None:
-    """The path of ``base`` relative to ``place``, "" if both are equal, None if it is not inside.
+def _relative(base: StoreUrl, prefix: StoreUrl) -> str | None:
+    """The path of ``base`` relative to ``prefix``, "" if both are equal, None if it is not inside.
 
-    Symbolic links in ``place``, which the caller named, are resolved; those in ``base`` are not.
+    Symbolic links in ``prefix``, which the caller named, are resolved; those in ``base`` are not.
     """
-    if (base.scheme, base.netloc) != (place.scheme, place.netloc):
+    if (base.scheme, base.netloc) != (prefix.scheme, prefix.netloc):
         return None
-    roots = [place.path]
-    if place.scheme == "file":
-        roots.append(os.path.realpath(place.path))
+    roots = [prefix.path]
+    if prefix.scheme == "file":
+        roots.append(os.path.realpath(prefix.path))
     for root in roots:
         folder = root.rstrip("/")
         if base.path.rstrip("/") == folder:
@@ -177,18 +177,18 @@ def _allowing(uri: str) -> str:
     return f"{url.scheme}://{url.netloc}/{quote(url.path)}"
 
 
-def _options_for(config: StoreConfig, place: StoreUrl) -> dict[str, str | Secret]:
+def _options_for(config: StoreConfig, location: StoreUrl) -> dict[str, str | Secret]:
     own = config.url
-    same = (own.scheme, own.netloc) == (place.scheme, place.netloc)
-    return dict(config.options) if same or _same_service(own, place) else {}
+    same = (own.scheme, own.netloc) == (location.scheme, location.netloc)
+    return dict(config.options) if same or _same_service(own, location) else {}
 
 
-def _same_service(one: StoreUrl, other: StoreUrl) -> bool:
+def _same_service(own: StoreUrl, other: StoreUrl) -> bool:
     """True if both URLs are buckets or containers of the service that the options name.
 
     A URL with ``@`` names its service itself, for example another account.
     """
-    if "file" in {one.scheme, other.scheme} or "@" in other.netloc:
+    if "file" in {own.scheme, other.scheme} or "@" in other.netloc:
         return False
-    spec = get_manager().object_store(one.scheme)
+    spec = get_manager().object_store(own.scheme)
     return spec.has_containers and other.scheme in spec.schemes

@@ -272,10 +272,10 @@ def _no_version(root: TableRoot, number: int) -> DatasetNotFoundError:
 def load(root: TableRoot, location: ManifestLocation) -> Snapshot:
     """Read the manifest at ``location``; raises `DatasetNotFoundError` if it does not exist."""
     try:
-        found = read_version(root.store, location)
+        version = read_version(root.store, location)
     except DatasetNotFoundError as error:
         raise _no_version(root, location.version) from error
-    return _checked(root, found)
+    return _checked(root, version)
 
 
 def _checked(root: TableRoot, version: Version) -> Snapshot:

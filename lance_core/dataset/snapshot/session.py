@@ -60,8 +60,8 @@ class Session:
         self._limits = index_cache_size_bytes, metadata_cache_size_bytes
 
         def limited(default: int) -> int:
-            given = metadata_cache_size_bytes
-            return default if given is None else min(default, given)
+            limit = metadata_cache_size_bytes
+            return default if limit is None else min(default, limit)
 
         def cache(limit: int) -> LruCache[Any, Any]:
             return LruCache(limited(limit), _nbytes, made_once=True)
@@ -111,10 +111,10 @@ class Session:
         return self is other
 
 
-def checked_session(given: object) -> Session:
+def checked_session(session: object) -> Session:
     """The session that a user gave, a new one for None. Raises `InvalidTypeError`."""
-    if given is None:
+    if session is None:
         return Session()
-    if not isinstance(given, Session):
-        raise InvalidTypeError(f"a session is a Session, got {given!r}")
-    return given
+    if not isinstance(session, Session):
+        raise InvalidTypeError(f"a session is a Session, got {session!r}")
+    return session

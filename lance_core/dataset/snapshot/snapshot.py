@@ -166,7 +166,7 @@ class Snapshot:
         )
 
     @cached_property
-    def places(self) -> dict[int, Places]:
+    def files_of_fields(self) -> dict[int, Places]:
         """A cache of `fragment_reader`: for each fragment id, the files of the fields last read."""
         return {}
 
@@ -177,14 +177,14 @@ class Snapshot:
         """
         if base_id is None:
             return None
-        found = self._base_paths.get(base_id)
-        if found is None:
+        base = self._base_paths.get(base_id)
+        if base is None:
             raise CorruptFileError(
                 f"base path {base_id} is not listed",
                 self.location.path,
                 field="Manifest.base_paths",
             )
-        return found
+        return base
 
     @cached_property
     def _base_paths(self) -> Mapping[int, BasePath]:
@@ -243,11 +243,11 @@ class Snapshot:
     def fragments(self, ids: Sequence[int]) -> list[Fragment]:
         """The fragments with these ids; raises `InvalidInputError` if there is none with one."""
         positions = self.fragment_positions
-        places = [positions.get(id_, -1) for id_ in ids]
-        if -1 in places:
-            missing = ids[places.index(-1)]
+        indices = [positions.get(id_, -1) for id_ in ids]
+        if -1 in indices:
+            missing = ids[indices.index(-1)]
             raise InvalidInputError(f"version {self.version} has no fragment {missing}")
-        return list(self.manifest.fragments.at(places))
+        return list(self.manifest.fragments.at(indices))
 
     @property
     def storage_version(self) -> FileVersion:

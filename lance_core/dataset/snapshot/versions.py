@@ -40,8 +40,8 @@ def describe_all(root: TableRoot) -> list[dict[str, Any]]:
         return None
 
     is_io_bound = root.store.read_ahead > 0
-    found = IO.in_order(get, locations, IO_THREADS) if is_io_bound else map(get, locations)
-    for location, data in zip(locations, found, strict=True):
+    manifests = IO.in_order(get, locations, IO_THREADS) if is_io_bound else map(get, locations)
+    for location, data in zip(locations, manifests, strict=True):
         if data is not None:  # a cleanup may have removed the version
             summary = reader.read(data, location.path)
             check_number(summary.version, location)
@@ -117,7 +117,7 @@ def recent_transactions(snapshot: Snapshot, count: int) -> list[Transaction | No
         raise InvalidInputError(f"cannot give {count} transactions")
     if snapshot.version & DETACHED:  # a detached version is not part of the history
         made_by = [transaction_of(snapshot.root.store, snapshot.file)][:count]
-        return [None if found is None else Transaction.of(found) for found in made_by]
+        return [None if stored is None else Transaction.of(stored) for stored in made_by]
     locations = [
         location
         for location in reversed(snapshot.root.handler.list_versions())
@@ -127,4 +127,4 @@ def recent_transactions(snapshot: Snapshot, count: int) -> list[Transaction | No
     is_io_bound = store.read_ahead > 0
     read = partial(read_transaction, store)
     made_by = list(in_order(read, locations[:count], IO_THREADS, is_io_bound=is_io_bound))
-    return [None if found is None else Transaction.of(found) for found in made_by]
+    return [None if stored is None else Transaction.of(stored) for stored in made_by]

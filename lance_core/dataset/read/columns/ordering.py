@@ -19,21 +19,21 @@ class ColumnOrdering:
     nulls_first: bool = False
 
 
-def as_orderings(given: Sequence[ColumnOrdering | str]) -> tuple[ColumnOrdering, ...]:
+def as_orderings(order_by: Sequence[ColumnOrdering | str]) -> tuple[ColumnOrdering, ...]:
     """The value of the option ``order_by``; a name means ascending with nulls last."""
-    if isinstance(given, str):
-        raise InvalidTypeError(f"order_by must be a list, got the string {given!r}")
-    found = [ColumnOrdering(one) if isinstance(one, str) else one for one in given]
-    for one in found:
+    if isinstance(order_by, str):
+        raise InvalidTypeError(f"order_by must be a list, got the string {order_by!r}")
+    orderings = [ColumnOrdering(key) if isinstance(key, str) else key for key in order_by]
+    for ordering in orderings:
         # Objects of pylance have the same attributes.
-        name = getattr(one, "column_name", None)
+        name = getattr(ordering, "column_name", None)
         if name is None:
             raise InvalidTypeError(
-                f"order_by must be a list of ColumnOrdering or names, got {type(one)}"
+                f"order_by must be a list of ColumnOrdering or names, got {type(ordering)}"
             )
         if not isinstance(name, str):
             raise InvalidTypeError(f"the name of a column must be a string, got {name!r}")
-    return tuple(found)
+    return tuple(orderings)
 
 
 def check_sortable(type_: pa.DataType, name: str) -> None:

@@ -99,7 +99,9 @@ class Projection:
         needed = [path for output in outputs for path in _paths(output)]
         fields, meta = required(table, needed)
         arrow = pa.schema([output.field for output in outputs], table.arrow_metadata())
-        is_plain = all(one.json is None and one.source == (one.field.name,) for one in outputs)
+        is_plain = all(
+            output.json is None and output.source == (output.field.name,) for output in outputs
+        )
         return cls(tuple(outputs), fields, meta, arrow, is_plain)
 
     def apply(self, data: pa.Table) -> pa.Table:
@@ -123,8 +125,8 @@ def select_pruned(schema: Schema, columns: Columns) -> Projection:
         return select(schema, columns)
     names = list(_checked(columns))
     lineages = {name: schema.lineage(name) for name in names if not _is_meta(schema, name)}
-    for name, found in lineages.items():
-        if not found:
+    for name, lineage in lineages.items():
+        if not lineage:
             raise InvalidInputError(no_field(name, [*schema.names, *META_COLUMNS]))
     returned = project_lineages(list(lineages.values()))
     outputs = {name: Output(field, (name,)) for name, field in META_FIELDS.items()}
@@ -134,7 +136,9 @@ def select_pruned(schema: Schema, columns: Columns) -> Projection:
         top = lineages[name][0].name if name in lineages else name
         if name not in lineages or top not in tops:
             tops.append(top)
-    pruned = replace(schema, fields=project_lineages([_readable(one) for one in lineages.values()]))
+    pruned = replace(
+        schema, fields=project_lineages([_readable(lineage) for lineage in lineages.values()])
+    )
     return Projection.of(pruned, [outputs[top] for top in tops])
 
 
@@ -200,13 +204,13 @@ def _readable(lineage: Sequence[Field]) -> Sequence[Field]:
 
 def _lineage(top: Field, names: tuple[str, ...]) -> tuple[Field, ...]:
     """The fields from ``top`` along the path ``names``; raises `InvalidInputError` if unknown."""
-    found = [top]
+    lineage = [top]
     for name in names[1:]:
-        child = found[-1].child(name)
+        child = lineage[-1].child(name)
         if child is None:
             raise InvalidInputError(f"field {format_path(names)!r} does not exist")
-        found.append(child)
-    return tuple(found)
+        lineage.append(child)
+    return tuple(lineage)
 
 
 def _paths(output: Output) -> Sequence[tuple[str, ...]]:

@@ -7,19 +7,21 @@ import pyarrow as pa
 from lance_core.schema.rebuild import visible_children, with_children
 
 
-def prune_fields(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
-    """``column`` with only the struct children, at any depth, that the type ``wanted`` has."""
-    if column.type == wanted or not pa.types.is_nested(column.type):
+def prune_fields(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
+    """``column`` with only the struct children, at any depth, that the type ``type_`` has."""
+    if column.type == type_ or not pa.types.is_nested(column.type):
         return column
-    return pa.chunked_array([_narrowed(chunk, wanted) for chunk in column.chunks], wanted)
+    return pa.chunked_array([_narrowed(chunk, type_) for chunk in column.chunks], type_)
 
 
-def _narrowed(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    if array.type == wanted:
+def _narrowed(array: pa.Array, type_: pa.DataType) -> pa.Array:
+    if array.type == type_:
         return array
     children = visible_children(array)
-    if pa.types.is_struct(wanted):
-        kept = [children[array.type.get_field_index(member.name)] for member in wanted]
-        members = [_narrowed(part, member.type) for part, member in zip(kept, wanted, strict=True)]
-        return with_children(array, wanted, members)
-    return with_children(array, wanted, [_narrowed(children[0], wanted.value_type)])
+    if pa.types.is_struct(type_):
+        selected = [children[array.type.get_field_index(member.name)] for member in type_]
+        members = [
+            _narrowed(part, member.type) for part, member in zip(selected, type_, strict=True)
+        ]
+        return with_children(array, type_, members)
+    return with_children(array, type_, [_narrowed(children[0], type_.value_type)])

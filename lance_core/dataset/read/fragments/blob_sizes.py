@@ -26,17 +26,17 @@ Sizes = npt.NDArray[np.float64]
 
 def described_blobs(snapshot: Snapshot, fields: Iterable[Field]) -> tuple[Field, ...]:
     """The descriptions of all blobs whose bytes ``fields`` contain, with their parent fields."""
-    wanted = [
+    blob_ids = [
         part.id
         for field in fields
         for part in field.walk()
         if (not part.children and (part.is_blob or part.id in snapshot.blobs_v2))
         or (part.id in snapshot.blobs_v2 and has_given_blobs(part))
     ]
-    if not wanted:
+    if not blob_ids:
         return ()
     schema = snapshot.schema_with_descriptions
-    return project_lineages([_readable(schema.lineage(schema.path_of(id_))) for id_ in wanted])
+    return project_lineages([_readable(schema.lineage(schema.path_of(id_))) for id_ in blob_ids])
 
 
 def _readable(lineage: tuple[Field, ...]) -> tuple[Field, ...]:

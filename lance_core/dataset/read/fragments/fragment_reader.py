@@ -68,10 +68,10 @@ def read_fields(
     columns: dict[int, pa.ChunkedArray] = {}
     if not any(number >= 0 for number in by_file):
         check_some_count(snapshot, fragment)
-    for number, mine in by_file.items():
+    for number, positions in by_file.items():
         if number >= 0:
-            read = _read_file(snapshot, fragment, number, [fields[i] for i in mine], rows)
-            columns.update(zip(mine, read, strict=True))
+            read = _read_file(snapshot, fragment, number, [fields[i] for i in positions], rows)
+            columns.update(zip(positions, read, strict=True))
     for i in by_file.get(NOWHERE, ()):
         columns[i] = pa.chunked_array([pa.nulls(len(rows), fields[i].arrow_type)])
     for i in by_file.get(SPLIT, ()):
@@ -106,7 +106,7 @@ def files_of_fields(
     The result of the last read of a fragment is cached: computing it would dominate the time of
     reading single rows.
     """
-    cached = snapshot.places.get(fragment.id)
+    cached = snapshot.files_of_fields.get(fragment.id)
     if cached is not None and cached[0] is fragment and cached[1] is fields:
         return cached[2]
     homes = fragment.file_of_field()
@@ -116,7 +116,7 @@ def files_of_fields(
         unsorted.setdefault(NOWHERE if number is None else number, []).append(i)
     by_file = dict(sorted(unsorted.items()))
     if isinstance(fields, tuple):  # only an immutable value is a safe cache key
-        snapshot.places[fragment.id] = fragment, fields, by_file
+        snapshot.files_of_fields[fragment.id] = fragment, fields, by_file
     return by_file
 
 

@@ -47,12 +47,12 @@ def deleted_offsets(snapshot: Snapshot, source: FragmentOrRun) -> RowOffsets | N
     """The sorted physical offsets of the deleted rows of ``source``, None if there are none."""
     if isinstance(source, Fragment):
         return snapshot.deleted_offsets(source)
-    found = []
+    offsets = []
     for fragment, start in zip(source.fragments, source.starts.tolist(), strict=False):
         deleted = snapshot.deleted_offsets(fragment)
         if deleted is not None:
-            found.append(deleted + np.uint32(start))
-    return np.concatenate(found) if found else None
+            offsets.append(deleted + np.uint32(start))
+    return np.concatenate(offsets) if offsets else None
 
 
 def meta_values(snapshot: Snapshot, source: FragmentOrRun, name: str, rows: Rows) -> Uint64s:
@@ -65,9 +65,12 @@ def meta_values(snapshot: Snapshot, source: FragmentOrRun, name: str, rows: Rows
         offsets = rows.numbers
         owners = source.owners(offsets)
         local = (offsets - source.starts[owners]).astype(np.uint64)
-        found: Uint64s = (np.array(ids, np.uint64) << np.uint64(32))[owners] + local
-        return found
-    parts = [meta_column(snapshot, one, name, some) for one, some in source.parts(rows)]
+        addresses: Uint64s = (np.array(ids, np.uint64) << np.uint64(32))[owners] + local
+        return addresses
+    parts = [
+        meta_column(snapshot, fragment, name, rows_of_fragment)
+        for fragment, rows_of_fragment in source.parts(rows)
+    ]
     return np.concatenate([np.empty(0, np.uint64), *parts])
 
 
@@ -106,7 +109,10 @@ def _one_by_one(
     rows: Rows,
 ) -> pa.Table:
     parts = list(run.parts(rows)) or [(run.fragments[0], rows)]
-    read = [fragment_reader.read_rows(snapshot, one, fields, meta, some) for one, some in parts]
+    read = [
+        fragment_reader.read_rows(snapshot, fragment, fields, meta, rows_of_fragment)
+        for fragment, rows_of_fragment in parts
+    ]
     return concatenated(read, read[0].schema)
 
 
@@ -116,27 +122,27 @@ def _read_fields(
     """The values of each field for physical ``rows``, in the field's Arrow type."""
     first = run.fragments[0]
     columns: dict[int, pa.ChunkedArray] = {}
-    for number, mine in fragment_reader.files_of_fields(snapshot, first, fields).items():
+    for number, positions in fragment_reader.files_of_fields(snapshot, first, fields).items():
         if number == fragment_reader.NOWHERE:
-            for i in mine:
+            for i in positions:
                 columns[i] = pa.chunked_array([pa.nulls(len(rows), fields[i].arrow_type)])
             continue
         joins: list[int] = []
         joined = None
         if number != fragment_reader.SPLIT:
             joined = joined_files(snapshot, run, number)
-            joins = [i for i in mine if joined.joins(fields[i])]
-        alone = [i for i in mine if i not in joins]
+            joins = [i for i in positions if joined.joins(fields[i])]
+        alone = [i for i in positions if i not in joins]
         if joined is not None and joins:
             store = snapshot.store_of(snapshot.base(first.files[number].base_id))
-            wanted = [fields[i] for i in joins]
-            read = joined.read(wanted, first.files[number].columns(), rows, store)
+            joined_fields = [fields[i] for i in joins]
+            read = joined.read(joined_fields, first.files[number].columns(), rows, store)
             for i, column in zip(joins, read, strict=True):
                 columns[i] = wrap_chunks(column, fields[i])
         if alone:
-            some = [fields[i] for i in alone]
-            found = _one_by_one(snapshot, run, some, (), rows)
-            columns.update(zip(alone, found.columns, strict=True))
+            other_fields = [fields[i] for i in alone]
+            table = _one_by_one(snapshot, run, other_fields, (), rows)
+            columns.update(zip(alone, table.columns, strict=True))
     return [columns[i] for i in range(len(fields))]
 
 

@@ -40,8 +40,8 @@ class FragmentRun:
 
     def owners(self, offsets: Int64Array) -> Int64Array:
         """For each row of the run, the position of its fragment."""
-        found: Int64Array = self.starts.searchsorted(offsets, "right") - 1
-        return found
+        positions: Int64Array = self.starts.searchsorted(offsets, "right") - 1
+        return positions
 
     def counts(self, rows: Rows) -> Int64Array:
         """The number of ``rows`` in each fragment."""

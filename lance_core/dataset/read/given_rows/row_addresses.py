@@ -28,16 +28,18 @@ def picks_of(
 
     Raises `InvalidInputError` for a row that does not exist or is deleted.
     """
-    wanted = as_indices(rows)
+    requested = as_indices(rows)
     if selector is Selector.INDICES:
-        numbers, order = distinct(wanted)
+        numbers, order = distinct(requested)
         check_below(snapshot.num_rows, numbers, "the table")
         picks = list(by_position(snapshot, numbers))
     else:
-        places = places_of(snapshot, selector, wanted)
-        if (places < 0).any():
-            raise InvalidInputError(f"row id {wanted[places < 0][0]} is deleted or does not exist")
-        numbers, order = distinct(places)
+        locations = places_of(snapshot, selector, requested)
+        if (locations < 0).any():
+            raise InvalidInputError(
+                f"row id {requested[locations < 0][0]} is deleted or does not exist"
+            )
+        numbers, order = distinct(locations)
         picks = list(by_place(snapshot, numbers))
         for pick, is_live in zip(picks, are_live(snapshot, picks), strict=True):
             if not is_live.all():
@@ -45,7 +47,7 @@ def picks_of(
                 raise InvalidInputError(
                     f"row {offset} of fragment {pick.fragment.id} is deleted or does not exist"
                 )
-    return picks, np.arange(len(wanted)) if order is None else order
+    return picks, np.arange(len(requested)) if order is None else order
 
 
 def take_ids(
@@ -56,8 +58,8 @@ def take_ids(
     ``ignore_deletions``: skip the search for deleted rows, so that the result may have some. Raises
     `InvalidInputError` for an address that is not in a fragment, if ids are addresses.
     """
-    places = places_of(snapshot, Selector.IDS, as_indices(ids), ignore_deletions)
-    numbers, order = distinct(places[places >= 0])
+    locations = places_of(snapshot, Selector.IDS, as_indices(ids), ignore_deletions)
+    numbers, order = distinct(locations[locations >= 0])
     picks = list(by_place(snapshot, numbers))
     if not ignore_deletions and not snapshot.manifest.uses_stable_row_ids:
         picks, order = _without_deleted(snapshot, picks, order)
@@ -74,6 +76,6 @@ def _without_deleted(
     is_live = np.concatenate(masks)
     if order is not None:
         order = (np.cumsum(is_live) - 1)[order[is_live[order]]]
-    kept = zip(picks, masks, strict=True)
-    live = [FragmentPositions(pick.fragment, pick.offsets[mask]) for pick, mask in kept]
+    masked_picks = zip(picks, masks, strict=True)
+    live = [FragmentPositions(pick.fragment, pick.offsets[mask]) for pick, mask in masked_picks]
     return [pick for pick in live if len(pick.offsets)], order

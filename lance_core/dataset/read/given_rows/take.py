@@ -41,10 +41,10 @@ _all_columns: WeakKeyDictionary[Snapshot, Projection] = WeakKeyDictionary()
 def columns_of(snapshot: Snapshot, columns: Columns) -> Projection:
     """The projection of a take of ``columns``; see `select_pruned`."""
     if columns is None:
-        found = _all_columns.get(snapshot)
-        if found is None:
-            found = _all_columns[snapshot] = select(snapshot.schema_with_descriptions, None)
-        return found
+        projection = _all_columns.get(snapshot)
+        if projection is None:
+            projection = _all_columns[snapshot] = select(snapshot.schema_with_descriptions, None)
+        return projection
     return select_pruned(snapshot.schema_with_descriptions, columns)
 
 
@@ -85,15 +85,15 @@ def gather(
     sequence = order if len(picks) == 1 else None
     fields, meta = projection.fields, projection.meta
 
-    def read(some: tuple[FragmentOrRun, Int64Array]) -> pa.Table:
-        source, rows = some[0], RowIndices(some[1])
+    def read(part: tuple[FragmentOrRun, Int64Array]) -> pa.Table:
+        source, rows = part[0], RowIndices(part[1])
         if sequence is None or not isinstance(source, Fragment):
             return run_reader.read_rows(snapshot, source, fields, meta, rows)
         return read_rows(snapshot, source, fields, meta, OrderedRows(rows, sequence))
 
     if not projection.outputs:
-        found = sum(len(pick.offsets) for pick in picks)
-        return zero_column_table(found if order is None else len(order), projection.schema)
+        num_rows = sum(len(pick.offsets) for pick in picks)
+        return zero_column_table(num_rows if order is None else len(order), projection.schema)
     rows = [(pick.fragment, pick.offsets) for pick in picks]
     parts = rows_in_runs(snapshot, rows, fields)
     if _waits(snapshot, picks):
@@ -112,8 +112,10 @@ def gather(
         return empty_table(projection.schema)
     table = pa.concat_tables(tables) if len(tables) > 1 else tables[0]
     if order is not None and sequence is None:
-        some = table.num_columns > 0
-        table = take_rows(table, from_numpy(order)) if some else zero_column_table(len(order))
+        has_columns = table.num_columns > 0
+        table = (
+            take_rows(table, from_numpy(order)) if has_columns else zero_column_table(len(order))
+        )
     return projection.apply(table)
 
 

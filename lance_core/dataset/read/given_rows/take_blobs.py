@@ -38,8 +38,8 @@ class BlobSelection:
         cls, ids: Indices | None, addresses: Indices | None, indices: Indices | None
     ) -> BlobSelection:
         """The selection; raises `InvalidInputError` unless exactly one argument is not None."""
-        given = {"ids": ids, "addresses": addresses, "indices": indices}
-        chosen = [(name, rows) for name, rows in given.items() if rows is not None]
+        selectors = {"ids": ids, "addresses": addresses, "indices": indices}
+        chosen = [(name, rows) for name, rows in selectors.items() if rows is not None]
         if len(chosen) != 1:
             raise InvalidInputError("Exactly one of ids, indices, or addresses must be specified")
         name, rows = chosen[0]
@@ -51,10 +51,10 @@ def take_blobs(
 ) -> list[BlobFile | None]:
     """A file for the blob of each row, None for null; reads only descriptions."""
     checked_buffer_size(buffer_size)
-    found = _selected_blobs(snapshot, column, selection)
+    selected = _selected_blobs(snapshot, column, selection)
     return [
         None if source is None else BlobFile(source, buffer_size)
-        for source in (found.sources[row] for row in found.order.tolist())
+        for source in (selected.sources[row] for row in selected.order.tolist())
     ]
 
 
@@ -65,14 +65,14 @@ def read_blobs(
 
     ``preserve_order``: False returns them in the order of addresses.
     """
-    found = _selected_blobs(snapshot, column, selection)
-    wanted = [
+    selected = _selected_blobs(snapshot, column, selection)
+    ranges = [
         None if source is None else (source, source.range(0, source.size))
-        for source in found.sources
+        for source in selected.sources
     ]
-    data = _read(wanted)
-    order = found.order if preserve_order else np.sort(found.order)
-    addresses = found.addresses.tolist()
+    data = _read(ranges)
+    order = selected.order if preserve_order else np.sort(selected.order)
+    addresses = selected.addresses.tolist()
     return [(addresses[row], data[row]) for row in order.tolist()]
 
 
@@ -92,15 +92,15 @@ def read_blob_ranges(
             f"selector must be one of 'ids', 'addresses', or 'indices', got {selector!r}"
         )
     rows = [row for row, _, _ in requests]
-    found = _selected_blobs(snapshot, column, BlobSelection(Selector(selector), rows))
-    wanted: list[tuple[BlobSource, ByteRange] | None] = []
-    for row, (_, offset, length) in zip(found.order.tolist(), requests, strict=True):
-        source = found.sources[row]
+    selected = _selected_blobs(snapshot, column, BlobSelection(Selector(selector), rows))
+    ranges: list[tuple[BlobSource, ByteRange] | None] = []
+    for row, (_, offset, length) in zip(selected.order.tolist(), requests, strict=True):
+        source = selected.sources[row]
         if source is not None:
             check_range(source, offset, length)
-        wanted.append(None if source is None else (source, source.range(offset, length)))
-    data = _read(wanted)
-    addresses = found.addresses[found.order].tolist()
+        ranges.append(None if source is None else (source, source.range(offset, length)))
+    data = _read(ranges)
+    addresses = selected.addresses[selected.order].tolist()
     results = [(n, address, data[n]) for n, address in enumerate(addresses)]
     return results if preserve_order else sorted(results, key=lambda result: result[1])
 
@@ -124,10 +124,10 @@ def _selected_blobs(snapshot: Snapshot, column: str, selection: BlobSelection) -
     def sources(pick: FragmentPositions) -> list[BlobSource | None]:
         return list(_sources(snapshot, pick, lineage))
 
-    found = in_order(
+    sources_of_picks = in_order(
         sources, picks, tuning().ahead.local_fragments, is_io_bound=snapshot.is_io_bound
     )
-    every = [one for part in found for one in part]
+    every = [source for part in sources_of_picks for source in part]
     parts = [(pick.fragment.id << 32) + pick.offsets for pick in picks]
     addresses = np.concatenate(parts) if parts else np.empty(0, np.int64)
     return _SelectedBlobs(every, addresses, order)
@@ -174,15 +174,15 @@ def _member(array: pa.Array, depth: int) -> pa.StructArray:
     return _member(child, depth - 1)
 
 
-def _read(wanted: Sequence[tuple[BlobSource, ByteRange] | None]) -> list[bytes | None]:
+def _read(blob_ranges: Sequence[tuple[BlobSource, ByteRange] | None]) -> list[bytes | None]:
     """The bytes of each range, in order, with one store call for each object."""
     numbers_of: dict[tuple[int, str], list[int]] = defaultdict(list)
     stores: dict[int, ObjectStore] = {}
-    results: list[bytes | None] = [None] * len(wanted)
-    for number, one in enumerate(wanted):
-        if one is None:
+    results: list[bytes | None] = [None] * len(blob_ranges)
+    for number, blob_range in enumerate(blob_ranges):
+        if blob_range is None:
             continue
-        source, where = one
+        source, where = blob_range
         if where.start == where.stop:
             results[number] = b""
             continue
@@ -191,7 +191,11 @@ def _read(wanted: Sequence[tuple[BlobSource, ByteRange] | None]) -> list[bytes |
 
     def read(item: tuple[tuple[int, str], list[int]]) -> list[bytes]:
         (store, path), numbers = item
-        ranges = [one[1] for one in (wanted[number] for number in numbers) if one is not None]
+        ranges = [
+            blob_range[1]
+            for blob_range in (blob_ranges[number] for number in numbers)
+            if blob_range is not None
+        ]
         return [data.to_pybytes() for data in read_ranges(stores[store], path, ranges)]
 
     items = list(numbers_of.items())

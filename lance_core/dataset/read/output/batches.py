@@ -34,10 +34,10 @@ class BatchSizes(NamedTuple):
 
 
 def in_batches(
-    found: Iterable[ScannedRows], schema: pa.Schema, sizes: BatchSizes
+    scanned: Iterable[ScannedRows], schema: pa.Schema, sizes: BatchSizes
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of ``found`` as batches of ``schema``; copies only at chunk borders in a batch."""
-    for table in _whole(found, schema, sizes):
+    """The rows of ``scanned`` as batches of ``schema``; copies only at chunk borders in a batch."""
+    for table in _whole(scanned, schema, sizes):
         for start in range(0, table.num_rows, sizes.most_rows):
             stop = min(start + sizes.most_rows, table.num_rows)
             for batch in _batches(table, schema, start, stop):
@@ -64,12 +64,12 @@ def _of_size(batch: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
 
 
 def _whole(
-    found: Iterable[ScannedRows], schema: pa.Schema, sizes: BatchSizes
+    scanned: Iterable[ScannedRows], schema: pa.Schema, sizes: BatchSizes
 ) -> Iterator[pa.Table]:
     """Tables whose number of rows is a multiple of ``most_rows``, except where a batch is cut."""
     waiting: list[pa.Table] = []
     rows = 0
-    for table, is_last, _ in found if sizes.exact else _by_fragment(found):
+    for table, is_last, _ in scanned if sizes.exact else _by_fragment(scanned):
         if table.num_rows:
             waiting.append(table)
             rows += table.num_rows
@@ -77,7 +77,7 @@ def _whole(
             continue
         rest = 0 if is_last and not sizes.exact else rows % sizes.most_rows
         if rest == rows:
-            if not sizes.exact and sum(one.nbytes for one in waiting) >= sizes.enough_bytes:
+            if not sizes.exact and sum(table.nbytes for table in waiting) >= sizes.enough_bytes:
                 rest = 0
             else:
                 continue
@@ -88,9 +88,9 @@ def _whole(
     yield concatenated(waiting, schema)
 
 
-def _by_fragment(found: Iterable[ScannedRows]) -> Iterator[ScannedRows]:
+def _by_fragment(scanned: Iterable[ScannedRows]) -> Iterator[ScannedRows]:
     """The same rows, without ``edges``."""
-    for rows in found:
+    for rows in scanned:
         if rows.edges is None or not len(rows.edges):
             yield rows
             continue

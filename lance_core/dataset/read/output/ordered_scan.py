@@ -71,14 +71,14 @@ def _sorted_rows(plan: ScanPlan, scan: Scan, metrics: ScanMetrics) -> Iterator[p
     tables = (table for part in _parts(whole_scan, budget) for table in scan(part))
     memory = int(budget * tuning().sort.memory_share)
     run_bytes = min(MemoryShares(memory).run, tuning().sort.max_run_bytes)
-    some, size = [], 0
+    first_tables, size = [], 0
     for table in tables:
-        some.append(table)
+        first_tables.append(table)
         size += table.nbytes
         if size > run_bytes:
-            yield from _sorted_on_disk(plan, _released(some, tables), memory, metrics)
+            yield from _sorted_on_disk(plan, _released(first_tables, tables), memory, metrics)
             return
-    whole = concatenated(some, columns.schema)
+    whole = concatenated(first_tables, columns.schema)
     count = len(plan.projection.outputs)
     stop = None if plan.limit is None else plan.offset + plan.limit
     with metrics.sort.timed(whole.num_rows):
@@ -118,14 +118,14 @@ def _sorted_on_disk(
                 for batch in fitting_parts(table, with_keys):
                     sort.add(batch)
         for batch in sort.batches():
-            found = sliced(_result(plan, batch.num_rows, batch.columns[1:]), skip, left)
+            result = sliced(_result(plan, batch.num_rows, batch.columns[1:]), skip, left)
             skip = max(0, skip - batch.num_rows)
-            if not found.num_rows:
+            if not result.num_rows:
                 continue
-            metrics.sort.returned(found.num_rows, found.nbytes)
-            yield found
+            metrics.sort.returned(result.num_rows, result.nbytes)
+            yield result
             if left is not None:
-                left -= found.num_rows
+                left -= result.num_rows
                 if not left:
                     return
 
@@ -155,10 +155,10 @@ def _parts(plan: ScanPlan, budget: int) -> Iterator[ScanPlan]:
         yield plan.of_spans(tuple(spans))
 
 
-def _released(some: list[pa.Table], tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """All tables; those in ``some`` leave the list, so that they do not stay in memory."""
-    while some:
-        yield some.pop(0)
+def _released(first_tables: list[pa.Table], tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """All tables; those in ``first_tables`` leave the list, so that they do not stay in memory."""
+    while first_tables:
+        yield first_tables.pop(0)
     yield from tables
 
 
@@ -201,11 +201,11 @@ def _best_rows(snapshot: Snapshot, plan: ScanPlan, scan: Scan, metrics: ScanMetr
     if plan.metrics is not None:
         snapshot = replace(snapshot, reads=metrics.late)
     with metrics.late.timed(len(addresses)):
-        found = take_addresses(snapshot, addresses, plan.projection)
+        result = take_addresses(snapshot, addresses, plan.projection)
     if plan.metrics is not None:
         metrics.late.fragments.update(np.unique(addresses >> 32).tolist())
-    metrics.late.returned(found.num_rows, found.nbytes)
-    return found
+    metrics.late.returned(result.num_rows, result.nbytes)
+    return result
 
 
 class BestRows:

@@ -32,7 +32,11 @@ def sort_order(
 
     Equal rows keep their order.
     """
-    keys = [key for column, one in zip(columns, by, strict=True) for key in _keys_of(column, one)]
+    keys = [
+        key
+        for column, ordering in zip(columns, by, strict=True)
+        for key in _keys_of(column, ordering)
+    ]
     return _order(keys)
 
 
@@ -151,8 +155,8 @@ def row_bytes(columns: Sequence[pa.ChunkedArray], by: Sequence[ColumnOrdering]) 
     import pyarrow.compute as pc
 
     parts = []
-    for column, one in zip(columns, by, strict=True):
-        ascending, nulls_first = bool(one.ascending), bool(one.nulls_first)
+    for column, ordering in zip(columns, by, strict=True):
+        ascending, nulls_first = bool(ordering.ascending), bool(ordering.nulls_first)
         part = sort_bytes(combine_chunks(column), nulls_first == ascending)
         parts.append(part if ascending else _inverted(part))
     return pc.binary_join_element_wise(*parts, _EMPTY) if len(parts) > 1 else parts[0]
@@ -172,9 +176,9 @@ def sort_bytes(array: pa.Array, nulls_first: bool) -> pa.Array:
         parts = [_list_bytes(array, nulls_first)]
     else:
         parts = [_leaf_bytes(array)]
-    found = pc.binary_join_element_wise(_VALID, *parts, _EMPTY)
+    valid = pc.binary_join_element_wise(_VALID, *parts, _EMPTY)
     null = pa.scalar(b"\0" if nulls_first else b"\2", pa.large_binary())
-    return pc.if_else(array.is_valid(), found, null) if array.null_count else found
+    return pc.if_else(array.is_valid(), valid, null) if array.null_count else valid
 
 
 _EMPTY = pa.scalar(b"", pa.large_binary())

@@ -40,21 +40,21 @@ class FragmentSpans(Sequence[Span]):
     @overload
     def __getitem__(self, index: slice) -> tuple[Span, ...]: ...
     def __getitem__(self, index: int | slice) -> Span | tuple[Span, ...]:
-        places = range(self.first, self.stop)[index]
+        positions = range(self.first, self.stop)[index]
         fragments = self.snapshot.manifest.fragments
-        if isinstance(places, range):
-            return tuple(self._span(place, fragments[place]) for place in places)
-        return self._span(places, fragments[places])
+        if isinstance(positions, range):
+            return tuple(self._span(position, fragments[position]) for position in positions)
+        return self._span(positions, fragments[positions])
 
     def __iter__(self) -> Iterator[Span]:
         fragments = self.snapshot.manifest.fragments.between(self.first, self.stop)
         return map(self._span, range(self.first, self.stop), fragments)
 
-    def _span(self, place: int, fragment: Fragment) -> Span:
-        stop = self.stop_row if place == self.stop - 1 else None
+    def _span(self, position: int, fragment: Fragment) -> Span:
+        stop = self.stop_row if position == self.stop - 1 else None
         if stop is None:
             stop = self.snapshot.physical_rows(fragment)
-        return Span(fragment, self.start_row if place == self.first else 0, stop)
+        return Span(fragment, self.start_row if position == self.first else 0, stop)
 
     @property
     def counts(self) -> FragmentCounts:
@@ -86,8 +86,8 @@ class FragmentSpans(Sequence[Span]):
             return (_part(self.snapshot, self[first], skip, stop, with_deleted),)
         start = _part(self.snapshot, self[first], skip, int(rows[first]), with_deleted).start
         end = _part(self.snapshot, self[last], 0, stop, with_deleted).stop
-        places = self.first + first, self.first + last + 1
-        return FragmentSpans(self.snapshot, *places, start, end)
+        edges = self.first + first, self.first + last + 1
+        return FragmentSpans(self.snapshot, *edges, start, end)
 
 
 def all_spans(snapshot: Snapshot) -> Sequence[Span]:

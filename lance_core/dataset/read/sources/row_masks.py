@@ -24,8 +24,10 @@ class RowMask:
 
     def keep(self, ids: UInt64Array) -> npt.NDArray[np.bool_]:
         """True for the row ids that the scan may return."""
-        kept = np.ones(len(ids), np.bool_) if self.allowed is None else self.allowed.contains(ids)
-        return kept if self.blocked is None else kept & ~self.blocked.contains(ids)
+        is_allowed = (
+            np.ones(len(ids), np.bool_) if self.allowed is None else self.allowed.contains(ids)
+        )
+        return is_allowed if self.blocked is None else is_allowed & ~self.blocked.contains(ids)
 
 
 def row_mask(allowlist: object, blocklist: object) -> RowMask:

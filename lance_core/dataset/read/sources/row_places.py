@@ -42,25 +42,27 @@ def places_with(
         return candidates[candidates >= 0]
     fragments = (numbers >> np.uint64(OFFSET_BITS)).tolist()
     positions = np.array([snapshot.fragment_positions.get(id_, -1) for id_ in fragments], np.int64)
-    places = (positions << OFFSET_BITS) + (numbers & np.uint64(0xFFFFFFFF)).astype(np.int64)
-    return places[positions >= 0]
+    locations = (positions << OFFSET_BITS) + (numbers & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    return locations[positions >= 0]
 
 
-def addresses_at(snapshot: Snapshot, places: Int64Array) -> npt.NDArray[np.uint64]:
-    """The addresses of the rows at ``places``, none of which is negative."""
+def addresses_at(snapshot: Snapshot, locations: Int64Array) -> npt.NDArray[np.uint64]:
+    """The addresses of the rows at ``locations``, none of which is negative."""
     ids = snapshot.manifest.fragments.counts.ids.astype(np.uint64)
-    low = (places & 0xFFFFFFFF).astype(np.uint64)
-    addresses: npt.NDArray[np.uint64] = ids[places >> OFFSET_BITS] << np.uint64(OFFSET_BITS) | low
+    low = (locations & 0xFFFFFFFF).astype(np.uint64)
+    addresses: npt.NDArray[np.uint64] = (
+        ids[locations >> OFFSET_BITS] << np.uint64(OFFSET_BITS) | low
+    )
     return addresses
 
 
 def live_places(snapshot: Snapshot, ids: npt.NDArray[np.uint64]) -> Int64Array:
     """The place (see `RowIdIndex`) of the live row with each of these stable ids, -1 for none."""
     distinct_ids, order = np.unique(ids, return_inverse=True)
-    places: Int64Array = _live_places(snapshot, row_id_index(snapshot).candidates(distinct_ids))[
+    locations: Int64Array = _live_places(snapshot, row_id_index(snapshot).candidates(distinct_ids))[
         order
     ]
-    return places
+    return locations
 
 
 def places_of(
@@ -71,16 +73,16 @@ def places_of(
         ids, order = distinct(numbers)
         candidates = row_id_index(snapshot).candidates(ids.astype(np.uint64))
         if ignore_deletions:  # the newest row with an id is the live one
-            id_places: Int64Array = candidates.max(axis=0, initial=-1)
+            locations: Int64Array = candidates.max(axis=0, initial=-1)
         else:
-            id_places = _live_places(snapshot, candidates)
-        return id_places if order is None else id_places[order]
+            locations = _live_places(snapshot, candidates)
+        return locations if order is None else locations[order]
     fragments, which = np.unique(numbers >> OFFSET_BITS, return_inverse=True)
     positions = [snapshot.fragment_positions.get(id_, -1) for id_ in fragments.tolist()]
-    places: Int64Array = np.array(positions, np.int64)[which]
-    if (places < 0).any():
-        raise InvalidInputError(f"there is no row at address {numbers[places < 0][0]}")
-    return (places << OFFSET_BITS) + (numbers & 0xFFFFFFFF)
+    positions_of_rows: Int64Array = np.array(positions, np.int64)[which]
+    if (positions_of_rows < 0).any():
+        raise InvalidInputError(f"there is no row at address {numbers[positions_of_rows < 0][0]}")
+    return (positions_of_rows << OFFSET_BITS) + (numbers & 0xFFFFFFFF)
 
 
 def _live_places(snapshot: Snapshot, candidates: npt.NDArray[np.int64]) -> Int64Array:
@@ -106,9 +108,9 @@ def _live_places(snapshot: Snapshot, candidates: npt.NDArray[np.int64]) -> Int64
     return result
 
 
-def by_place(snapshot: Snapshot, places: Int64Array) -> Iterator[FragmentPositions]:
+def by_place(snapshot: Snapshot, locations: Int64Array) -> Iterator[FragmentPositions]:
     """The rows at ascending places, by fragment. Raises `InvalidInputError` behind a fragment."""
-    for position, part in runs(places >> OFFSET_BITS, places):
+    for position, part in runs(locations >> OFFSET_BITS, locations):
         fragment = snapshot.manifest.fragments[position]
         offsets = part & 0xFFFFFFFF
         count = snapshot.physical_rows(fragment)
@@ -158,4 +160,6 @@ def row_id_index(snapshot: Snapshot) -> LayeredIndex:
 
 
 def _build_index(snapshot: Snapshot) -> LayeredIndex:
-    return LayeredIndex.of([row_ids(snapshot, one) for one in snapshot.manifest.fragments])
+    return LayeredIndex.of(
+        [row_ids(snapshot, fragment) for fragment in snapshot.manifest.fragments]
+    )

@@ -52,31 +52,31 @@ def check_below(count: int, rows: Int64Array, owner: str) -> None:
         raise InvalidInputError(f"row {rows[-1]} is out of range: {owner} has {count} rows")
 
 
-def distinct(wanted: Int64Array) -> tuple[Int64Array, Int64Array | None]:
+def distinct(requested: Int64Array) -> tuple[Int64Array, Int64Array | None]:
     """The ascending distinct rows, and the index of each wanted row in them.
 
-    The index is None if ``wanted`` is ascending and distinct itself.
+    The index is None if ``requested`` is ascending and distinct itself.
     """
-    if len(wanted) < 2 or bool((wanted[1:] > wanted[:-1]).all()):
-        return wanted, None
-    order = wanted.argsort()
-    rows = wanted[order]
+    if len(requested) < 2 or bool((requested[1:] > requested[:-1]).all()):
+        return requested, None
+    order = requested.argsort()
+    rows = requested[order]
     is_new = rows[1:] > rows[:-1]
-    places = np.empty(len(rows), np.int64)
+    indices = np.empty(len(rows), np.int64)
     if is_new.all():
-        places[order] = np.arange(len(rows))
-        return rows, places
-    places[order] = np.concatenate([[0], np.cumsum(is_new)])
-    return rows[np.concatenate([[True], is_new])], places
+        indices[order] = np.arange(len(rows))
+        return rows, indices
+    indices[order] = np.concatenate([[0], np.cumsum(is_new)])
+    return rows[np.concatenate([[True], is_new])], indices
 
 
 def by_position(snapshot: Snapshot, rows: Int64Array) -> Iterator[FragmentPositions]:
     """The fragments and offsets of the live rows at ascending positions in the table."""
     starts = snapshot.row_starts
     owners = starts.searchsorted(rows, "right") - 1
-    for place, part in runs(owners, rows):
-        fragment = snapshot.manifest.fragments[place]
-        yield FragmentPositions(fragment, offsets_of(snapshot, fragment, part - starts[place]))
+    for position, part in runs(owners, rows):
+        fragment = snapshot.manifest.fragments[position]
+        yield FragmentPositions(fragment, offsets_of(snapshot, fragment, part - starts[position]))
 
 
 def runs(owners: Int64Array, rows: Int64Array) -> Iterator[tuple[int, Int64Array]]:

@@ -43,24 +43,24 @@ def selected_spans(
     for name, selector in _SELECTORS.items():
         numbers = _numbers(node, name) if name in names else None
         if numbers is not None and len(numbers) <= tuning().rows.max_named:
-            places = places_with(snapshot, selector, numbers)
-            spans = tuple(_parts(snapshot, spans, np.unique(places)))
+            locations = places_with(snapshot, selector, numbers)
+            spans = tuple(_parts(snapshot, spans, np.unique(locations)))
     return spans
 
 
 def _parts(
-    snapshot: Snapshot, spans: Sequence[Span], places: npt.NDArray[np.int64]
+    snapshot: Snapshot, spans: Sequence[Span], locations: npt.NDArray[np.int64]
 ) -> Iterator[Span]:
-    """The spans around ``places``, which ascend."""
+    """The spans around ``locations``, which ascend."""
     by_position: dict[int, list[int]] = {}
-    for place in places.tolist():
-        by_position.setdefault(place >> OFFSET_BITS, []).append(place & 0xFFFFFFFF)
+    for location in locations.tolist():
+        by_position.setdefault(location >> OFFSET_BITS, []).append(location & 0xFFFFFFFF)
     if isinstance(spans, FragmentSpans):
-        positions = [place for place in by_position if spans.first <= place < spans.stop]
-        spans = [spans[place - spans.first] for place in positions]
+        positions = [position for position in by_position if spans.first <= position < spans.stop]
+        spans = [spans[position - spans.first] for position in positions]
     for span in spans:
-        place = snapshot.fragment_positions[span.fragment.id]
-        offsets = np.array(by_position.get(place, ()), np.int64)
+        position = snapshot.fragment_positions[span.fragment.id]
+        offsets = np.array(by_position.get(position, ()), np.int64)
         offsets = offsets[(offsets >= span.start) & (offsets < span.stop)]
         if len(offsets):
             cuts = np.flatnonzero(np.diff(offsets) > tuning().rows.max_gap) + 1

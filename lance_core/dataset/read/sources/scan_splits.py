@@ -69,10 +69,10 @@ def splits_of(rows: RowSource) -> Iterator[ScanSplit]:
             yield split
 
 
-def checked_splits(given: object) -> tuple[ScanSplit, ...]:
+def checked_splits(option: object) -> tuple[ScanSplit, ...]:
     """The option ``splits`` of a scan; raises `InvalidTypeError` for other values."""
-    splits = tuple(given) if isinstance(given, Iterable) else (given,)
-    for one in splits:
-        if not isinstance(one, ScanSplit):
-            raise InvalidTypeError(f"splits are those of LanceScanner.splits, got {one!r}")
+    splits = tuple(option) if isinstance(option, Iterable) else (option,)
+    for split in splits:
+        if not isinstance(split, ScanSplit):
+            raise InvalidTypeError(f"splits are those of LanceScanner.splits, got {split!r}")
     return splits

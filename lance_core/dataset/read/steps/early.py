@@ -62,7 +62,7 @@ def matching_offsets(reads: ScanReads, span: Span) -> list[tuple[Fragment, RowOf
     if reads.plan.filter is not None and len(rows):
         rows = subset(rows, np.flatnonzero(_mask(reads, span, rows)))
     parts = [(span.fragment, rows)] if span.run is None else span.run.parts(rows)
-    return [(fragment, some.numbers.astype(np.uint32)) for fragment, some in parts]
+    return [(fragment, matches.numbers.astype(np.uint32)) for fragment, matches in parts]
 
 
 def _all_rows(reads: ScanReads, span: Span) -> FoundRows:
@@ -91,15 +91,15 @@ def _filtered_rows(reads: ScanReads, span: Span) -> FoundRows | PendingRows:
         return FoundRows(reads.nothing)
     positions = np.flatnonzero(mask)
     passed = subset(rows, positions)
-    kept = tested if len(positions) == len(rows) else take_rows(tested, from_numpy(positions))
+    matches = tested if len(positions) == len(rows) else take_rows(tested, from_numpy(positions))
     if columns.may_wait and not is_whole and len(positions) * limits.sparse <= len(rows):
         reads.sizer.observe(span.num_rows, read_bytes)
-        return PendingRows(span.source, passed.numbers, kept)
-    data = kept
+        return PendingRows(span.source, passed.numbers, matches)
+    data = matches
     if not is_whole:
         # The window is observed once, with all columns: those of the filter alone would make the
         # windows far too large that other threads begin meanwhile.
-        data = late_columns(reads, span.source, passed, kept)
+        data = late_columns(reads, span.source, passed, matches)
         read_bytes += data.nbytes
     reads.sizer.observe(span.num_rows, read_bytes)
     return FoundRows(reads.projected(data), fragment_edges(span.source, passed))

@@ -65,9 +65,9 @@ def _matches(reads: ScanReads, find: FindKeys, span: Span) -> ValueMatches:
     """The rows of ``span`` in which ``find`` finds keys, counted from the first one."""
     rows, fields = RowRange(span.start, span.stop), reads.columns.early.fields
     if find.integers is not None and span.run is None:
-        found = find_integers(reads.snapshot, span.fragment, fields[0], rows, find.integers)
-        if found is not None:
-            return found
+        matches = find_integers(reads.snapshot, span.fragment, fields[0], rows, find.integers)
+        if matches is not None:
+            return matches
     data = reads.all_rows.read(span.source, StepColumns(fields), rows)
     reads.sizer.observe(span.num_rows, data.nbytes)
     return find(data)

@@ -97,13 +97,13 @@ def _completed(
     while start < len(offsets):
         count = min(sizer.rows, len(offsets) - start)
         part = PendingRows(source, offsets[start : start + count], tested.slice(start, count))
-        found = _within(part, complete, budget if count > 1 else None)
-        if found is None:
+        completed = _within(part, complete, budget if count > 1 else None)
+        if completed is None:
             assert budget is not None
             sizer.observe(count, budget)  # several times what it aims at, so fewer rows are next
             continue
-        sizer.observe(count, found.table.nbytes)
-        yield found
+        sizer.observe(count, completed.table.nbytes)
+        yield completed
         start += count
 
 

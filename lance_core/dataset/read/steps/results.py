@@ -35,7 +35,7 @@ class FoundRows(NamedTuple):
 class WindowResult(NamedTuple):
     """The result of a window; ``is_last``: True for the last window of the span."""
 
-    found: FoundRows | PendingRows
+    rows: FoundRows | PendingRows
     is_last: bool
 
 

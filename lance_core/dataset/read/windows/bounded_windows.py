@@ -47,9 +47,9 @@ class BoundedWork(Generic[T]):
 
         ``sizer`` observes the bytes that the windows decode.
         """
-        found: Iterable[T | OversizedWindow]
-        found = self._run(lambda window: self._bounded(window, sizer), windows)
-        for result in found:
+        results: Iterable[T | OversizedWindow]
+        results = self._run(lambda window: self._bounded(window, sizer), windows)
+        for result in results:
             if isinstance(result, OversizedWindow):
                 yield from self._parts(result.span)
             else:

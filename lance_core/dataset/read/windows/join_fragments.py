@@ -95,20 +95,20 @@ def rows_in_runs(
     if len(rows) < tuning().runs.fewest or not _join(snapshot, fields):
         return list(rows)
     spans = [Span(fragment, 0, snapshot.physical_rows(fragment)) for fragment, _ in rows]
-    found: list[tuple[FragmentOrRun, Int64Array]] = []
+    parts_of_runs: list[tuple[FragmentOrRun, Int64Array]] = []
     first = 0
     sizer = _longest_runs()
     for span in _in_runs(snapshot, spans, sizer, tuning().runs.first_of_take):
         if span.run is None:
-            found.append(rows[first])
+            parts_of_runs.append(rows[first])
             first += 1
             continue
         parts = [offsets for _, offsets in rows[first : first + len(span.run.fragments)]]
         counts = list(map(len, parts))
         moved = np.concatenate(parts) + np.repeat(span.run.starts[:-1], counts)
-        found.append((span.run, moved))
+        parts_of_runs.append((span.run, moved))
         first += len(parts)
-    return found
+    return parts_of_runs
 
 
 def _longest_runs() -> WindowSizer:

@@ -31,7 +31,7 @@ class SnapshotReadAhead(Snapshot):
     rows: Mapping[str, RowRange] = field(default_factory=dict)
     whole: bool = False
     growth: int | None = None
-    kept: Kept = field(default_factory=Kept)
+    cache: Kept = field(default_factory=Kept)
     _ahead: dict[FileReader, FileReader] = field(default_factory=dict)
 
     def reader(self, file: DataFile) -> FileReader:
@@ -43,7 +43,7 @@ class SnapshotReadAhead(Snapshot):
             return reader
         ahead = self._ahead.get(reader)
         if ahead is None:
-            made = reader.reading_ahead(rows, self.kept, self.growth)
+            made = reader.reading_ahead(rows, self.cache, self.growth)
             ahead = self._ahead.setdefault(reader, made)
         return ahead
 
@@ -59,11 +59,11 @@ def reading_ahead(
         return snapshot, chosen
     whole = isinstance(spans, FragmentSpans)
     rows = _rows_of_files([*spans[:1], *spans[-1:]] if whole else spans)
-    kept = Kept()
+    cache = Kept()
 
-    def ahead(one: Snapshot, growth: int | None) -> SnapshotReadAhead:
-        parts = one.root, one.file, one.location, one.reads
-        return SnapshotReadAhead(*parts, rows, whole, growth, kept)
+    def ahead(source: Snapshot, growth: int | None) -> SnapshotReadAhead:
+        parts = source.root, source.file, source.location, source.reads
+        return SnapshotReadAhead(*parts, rows, whole, growth, cache)
 
     return ahead(snapshot, None), ahead(chosen, tuning().ahead.chosen_growth)
 

@@ -215,8 +215,8 @@ def all_of(parts: Sequence[Condition]) -> Condition:
             excluded.setdefault(condition.value, []).append(condition)
         else:
             others.append(condition)
-    merged = [_intersection(some) for some in ranges.values()]
-    merged += [_members(some) for some in excluded.values()]
+    merged = [_intersection(lookups) for lookups in ranges.values()]
+    merged += [_members(lookups) for lookups in excluded.values()]
     if any(
         isinstance(condition, AnyOf) and not condition.parts for condition in [*merged, *others]
     ):

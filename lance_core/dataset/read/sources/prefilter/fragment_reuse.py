@@ -53,7 +53,9 @@ class FragmentReuse:
 
 
 _NONE = FragmentReuse()
-_kept: LruCache[tuple[str, str], FragmentReuse] = LruCache(MAX_BYTES, lambda one: one.map.nbytes)
+_kept: LruCache[tuple[str, str], FragmentReuse] = LruCache(
+    MAX_BYTES, lambda reuse: reuse.map.nbytes
+)
 
 
 def fragment_reuse(snapshot: Snapshot) -> FragmentReuse:
@@ -97,13 +99,13 @@ def _read(snapshot: Snapshot, index: IndexMetadata) -> FragmentReuse:
 def _versions(snapshot: Snapshot, index: IndexMetadata) -> tuple[ReuseVersion, ...]:
     if index.index_details is None:
         raise CorruptFileError("the fragment-reuse index has no details", field="index_details")
-    found = parse_details(index.index_details)
-    if not isinstance(found, ExternalFile):
-        return found
+    details = parse_details(index.index_details)
+    if not isinstance(details, ExternalFile):
+        return details
     base = snapshot.base(index.base_id)
-    path = f"{index.uuid}/{check_relative(found.path, 'ExternalFile.path')}"
+    path = f"{index.uuid}/{check_relative(details.path, 'ExternalFile.path')}"
     if base is None or base.is_dataset_root:
         path = f"{INDICES}/{path}"
-    whole = ByteRange(found.offset, found.offset + found.size)
+    whole = ByteRange(details.offset, details.offset + details.size)
     (data,) = snapshot.store_of(base).get_ranges(path, [whole])
     return parse_content(bytes(data))

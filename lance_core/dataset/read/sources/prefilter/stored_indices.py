@@ -54,16 +54,16 @@ def index_type(spec: IndexTypeSpec) -> IndexType:
     what = f"index type {spec.name!r} of {manager.provider_of(spec)}"
     factory = resolve_factory(spec.factory, what)
     try:
-        found: object = factory()
+        type_: object = factory()
     except LanceError:
         raise
     except Exception as error:
         raise PluginLoadError(failed_call(what, "the factory", error)) from error
-    if not isinstance(found, IndexType):
-        raise PluginLoadError(wrong_result(what, "the factory", found, "an IndexType"))
+    if not isinstance(type_, IndexType):
+        raise PluginLoadError(wrong_result(what, "the factory", type_, "an IndexType"))
     if manager.is_of_this_project(spec):  # tested against the contract
-        return found
-    return type_checks.CheckedIndexType(found, what)
+        return type_
+    return type_checks.CheckedIndexType(type_, what)
 
 
 def indices_of(snapshot: Snapshot) -> tuple[IndexMetadata, ...]:
@@ -73,7 +73,7 @@ def indices_of(snapshot: Snapshot) -> tuple[IndexMetadata, ...]:
     types are recognised by their files.
     """
     stored = parse_index_section(snapshot.file.index_section)
-    return tuple(with_known_type(snapshot, one) for one in stored if not is_system_index(one))
+    return tuple(with_known_type(snapshot, index) for index in stored if not is_system_index(index))
 
 
 def with_known_type(snapshot: Snapshot, index: IndexMetadata) -> IndexMetadata:
@@ -85,12 +85,12 @@ def _with_details(snapshot: Snapshot, index: IndexMetadata) -> IndexMetadata:
     """``index`` with the details and files that its folder suggests."""
     key = snapshot.root.base_uri, str(index.uuid)
     files = _old_files.get(key, lambda: _listed(snapshot, index))
-    names, field = {one.path for one in files}, field_of(snapshot, index)
+    names, field = {file.path for file in files}, field_of(snapshot, index)
     if field is None:
         return index
     if _BITMAP_FILE in names:
-        kind = field.storage_type
-        is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+        type_ = field.storage_type
+        is_list = pa.types.is_list(type_) or pa.types.is_large_list(type_)
         message = "LabelListIndexDetails" if is_list else "BitmapIndexDetails"
     elif _BTREE_FILE in names:
         message = "BTreeIndexDetails"
@@ -103,7 +103,7 @@ def _with_details(snapshot: Snapshot, index: IndexMetadata) -> IndexMetadata:
 
 def _listed(snapshot: Snapshot, index: IndexMetadata) -> tuple[IndexFile, ...]:
     store, folder = _place(snapshot, index)
-    names = ((one.path.removeprefix(f"{folder}/"), one.size) for one in store.list(folder))
+    names = ((file.path.removeprefix(f"{folder}/"), file.size) for file in store.list(folder))
     return tuple(IndexFile(name, size) for name, size in names)
 
 
@@ -135,12 +135,12 @@ def field_of(snapshot: Snapshot, index: IndexMetadata) -> Field | None:
     return snapshot.schema.field_by_id(index.fields[0])
 
 
-def folder_of(snapshot: Snapshot, index: IndexMetadata, kind: pa.DataType) -> IndexFolder:
-    """The files of a stored index of a column of type ``kind``."""
+def folder_of(snapshot: Snapshot, index: IndexMetadata, type_: pa.DataType) -> IndexFolder:
+    """The files of a stored index of a column of type ``type_``."""
     store, path = _place(snapshot, index)
-    sizes = {check_relative(one.path, "IndexFile.path"): one.size_bytes for one in index.files}
+    sizes = {check_relative(file.path, "IndexFile.path"): file.size_bytes for file in index.files}
     version = index.index_version or 0
-    return IndexFolder(store, path, sizes, snapshot.root.registry, kind, version)
+    return IndexFolder(store, path, sizes, snapshot.root.registry, type_, version)
 
 
 def _place(snapshot: Snapshot, index: IndexMetadata) -> tuple[ObjectStore, str]:

@@ -70,16 +70,16 @@ class UsableIndex:
             details = segment.stored.index_details
             value = b"" if details is None else details.value
             try:
-                found = self.type.precision(query, kind, value)
+                precision = self.type.precision(query, kind, value)
             except PluginError as error:
                 text = f"index {self.name!r} cannot be used: {error}"
                 warn_caller(text, IndexWarning)
                 return None
             except LanceError:  # damaged details
                 return None
-            if found is None:
+            if precision is None:
                 return None
-            worst = worst if found is Precision.EXACT else found
+            worst = worst if precision is Precision.EXACT else precision
         return worst
 
 
