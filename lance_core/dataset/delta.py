@@ -68,8 +68,8 @@ class DatasetDelta:
         Raises `DatasetNotFoundError` if one of the versions does not exist any more.
         """
         numbers = range(self._begin + 1, self._end + 1)
-        found = (versions.transaction(self._snapshot.root, number) for number in numbers)
-        return [transaction for transaction in found if transaction is not None]
+        transactions = (versions.transaction(self._snapshot.root, number) for number in numbers)
+        return [transaction for transaction in transactions if transaction is not None]
 
     def get_inserted_rows(self) -> pa.RecordBatchReader:
         """The rows that were inserted: all columns, ``_rowid``, and both versions of the row."""
@@ -141,10 +141,10 @@ class DatasetDelta:
         if self._begin == 0:
             return iter(())
         before, after = (self._open(version) for version in (self._begin, self._end))
-        for one in (before, after):
-            if not one.manifest.uses_stable_row_ids:
+        for snapshot in (before, after):
+            if not snapshot.manifest.uses_stable_row_ids:
                 raise InvalidInputError(
-                    f"deleted rows are known with stable row ids only, version {one.version} "
+                    f"deleted rows are known with stable row ids only, version {snapshot.version} "
                     "does not use them"
                 )
         unchanged = _parts(before.manifest.fragments) & _parts(after.manifest.fragments)
@@ -177,7 +177,9 @@ def _parts(fragments: Sequence[Fragment]) -> set[_Part]:
 
 def _live_ids(snapshot: Snapshot, unchanged: set[_Part]) -> RowIdIndex:
     """The index of the rows that are not deleted in fragments that are not ``unchanged``."""
-    fragments = [one for one in snapshot.manifest.fragments if _part(one) not in unchanged]
+    fragments = [
+        fragment for fragment in snapshot.manifest.fragments if _part(fragment) not in unchanged
+    ]
     sequences = {at: row_ids(snapshot, fragment) for at, fragment in enumerate(fragments)}
     return RowIdIndex.of(sequences, _deleted_rows(snapshot, fragments))
 
@@ -190,8 +192,8 @@ def _deleted_rows(snapshot: Snapshot, fragments: Sequence[Fragment]) -> dict[int
         assert offsets is not None
         return at, offsets.astype(np.int64)
 
-    some = [at for at, fragment in enumerate(fragments) if fragment.deletion_file is not None]
-    return dict(in_order(read, some, IO_THREADS, is_io_bound=snapshot.is_io_bound))
+    positions = [at for at, fragment in enumerate(fragments) if fragment.deletion_file is not None]
+    return dict(in_order(read, positions, IO_THREADS, is_io_bound=snapshot.is_io_bound))
 
 
 def _missing(ids: Ranges, index: RowIdIndex, batch: int) -> Iterator[Uint64s]:

@@ -256,8 +256,10 @@ class LanceFragment(ArrowInstance):
         Returns the fragment for a `LanceOperation.Delete`, or None if no row is left: then put its
         id into the operation's ``deleted_fragment_ids``.
         """
-        found = deletions.find(self._snapshot, deletions.plan_of(self._snapshot, predicate, [self]))
-        return self._without(found.get(self.fragment_id))
+        deleted_offsets = deletions.find(
+            self._snapshot, deletions.plan_of(self._snapshot, predicate, [self])
+        )
+        return self._without(deleted_offsets.get(self.fragment_id))
 
     def delete_rows(self, offsets: Iterable[int]) -> FragmentMetadata | None:
         """Like `delete`, for the rows at these physical offsets; some may be deleted already.

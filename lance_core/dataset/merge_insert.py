@@ -146,7 +146,7 @@ class MergeInsertBuilder:
         try:
             return self._with(write_mode=WriteMode(mode))
         except ValueError:
-            known = ", ".join(repr(one.value) for one in WriteMode)
+            known = ", ".join(repr(member.value) for member in WriteMode)
             raise InvalidInputError(
                 f"Invalid write_mode: {mode}. Expected one of {known}"
             ) from None
@@ -199,8 +199,8 @@ class MergeInsertBuilder:
         if schema is not None and not isinstance(schema, pa.Schema):
             raise TypeError(f"schema must be a pyarrow.Schema, got {type(schema).__name__}")
         self._plan.check()
-        given = snapshot.schema.to_arrow() if schema is None else schema
-        schemas = source_schemas(snapshot.schema, given, self._plan, self._version)
+        source_schema = snapshot.schema.to_arrow() if schema is None else schema
+        schemas = source_schemas(snapshot.schema, source_schema, self._plan, self._version)
         return outline(snapshot, self._plan, schemas)
 
     def analyze_plan(self, data_obj: ReaderLike, *, schema: pa.Schema | None = None) -> str:

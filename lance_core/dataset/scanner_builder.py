@@ -185,10 +185,10 @@ class ScannerBuilder:
 
     def order_by(self, orderings: Sequence[ColumnOrdering] | None) -> ScannerBuilder:
         """Set the order of the result; None for the order of the table."""
-        for one in orderings or ():
-            if not hasattr(one, "column_name"):
+        for ordering in orderings or ():
+            if not hasattr(ordering, "column_name"):
                 raise InvalidTypeError(
-                    f"orderings must be a list of ColumnOrdering. Got {type(one)} instead."
+                    f"orderings must be a list of ColumnOrdering. Got {type(ordering)} instead."
                 )
         return self._set(order_by=orderings)
 

@@ -15,9 +15,9 @@ class BlobColumn:
     def __init__(self, blob_column: pa.Array | pa.ChunkedArray) -> None:
         if not isinstance(blob_column, pa.Array | pa.ChunkedArray):
             raise ValueError(f"Expected a binary array, got {type(blob_column)}")
-        kind = blob_column.type
-        if not (pa.types.is_large_binary(kind) or pa.types.is_binary(kind)):
-            raise ValueError(f"Expected a binary array, got {kind}")
+        type_ = blob_column.type
+        if not (pa.types.is_large_binary(type_) or pa.types.is_binary(type_)):
+            raise ValueError(f"Expected a binary array, got {type_}")
         self.blob_column = blob_column
 
     def __iter__(self) -> Iterator[IO[bytes] | None]:

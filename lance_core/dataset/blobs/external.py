@@ -43,18 +43,18 @@ class ExternalBlobs:
     @classmethod
     def of(cls, base_paths: Iterable[BasePath], allow_outside: bool) -> ExternalBlobs:
         """Ignore base paths that are tables: a cleanup of such a table may remove its files."""
-        places = [
+        bases = [
             (base.id, parse_base(base.path)) for base in base_paths if not base.is_dataset_root
         ]
-        return cls(tuple(sorted(places, key=lambda place: len(place[1].path))), allow_outside)
+        return cls(tuple(sorted(bases, key=lambda base: len(base[1].path))), allow_outside)
 
     def refer(self, uris: pa.Array, path: str) -> tuple[npt.NDArray[np.uint32], pa.Array]:
         """Implement `lance_core.encodings.context.BlobPlaces.refer`."""
         ids = np.zeros(len(uris), np.uint32)
         normal = pc.match_substring_regex(uris, _NORMAL).fill_null(False)
         texts = uris
-        for base_id, place in self.bases:
-            start = f"{url_text(place).rstrip('/')}/"
+        for base_id, base in self.bases:
+            start = f"{url_text(base).rstrip('/')}/"
             inside = pc.and_(normal, pc.starts_with(uris, start).fill_null(False))
             texts = pc.if_else(inside, pc.utf8_slice_codeunits(uris, len(start)), texts)
             ids[np.asarray(inside)] = base_id
@@ -67,25 +67,25 @@ class ExternalBlobs:
         """Return what `refer` returns, after parsing each distinct URI once."""
         encoded = uris.dictionary_encode()
         try:
-            places = [self.place_of(uri) for uri in encoded.dictionary.to_pylist()]
+            references = [self.reference_to(uri) for uri in encoded.dictionary.to_pylist()]
         except InvalidInputError as error:
             raise InvalidInputError(f"field {path!r}: {error}") from error
         numbers = encoded.indices.fill_null(0).to_numpy() if uris.null_count else encoded.indices
-        ids = np.array([number for number, _ in places], np.uint32)[np.asarray(numbers)]
-        texts = pa.array([text for _, text in places], pa.string()).take(encoded.indices)
+        ids = np.array([number for number, _ in references], np.uint32)[np.asarray(numbers)]
+        texts = pa.array([text for _, text in references], pa.string()).take(encoded.indices)
         return ids, texts
 
-    def place_of(self, uri: str) -> tuple[int, str]:
+    def reference_to(self, uri: str) -> tuple[int, str]:
         """The base path id (0 for none) of a URI, and the text to store for it.
 
         Raises `InvalidInputError` for a URI that cannot be used, and for a URI outside of all base
         paths unless ``allow_outside`` is set.
         """
         try:
-            given = parse_uri(uri)
-            if given.query or given.commit_scheme:
+            parsed = parse_uri(uri)
+            if parsed.query or parsed.commit_scheme:
                 raise InvalidInputError("it has a query or names a commit scheme")
-            text = url_text(given) if uri else ""
+            text = url_text(parsed) if uri else ""
             url = parse_base(text)
         except (CorruptFileError, InvalidInputError) as error:
             raise InvalidInputError(
@@ -93,9 +93,9 @@ class ExternalBlobs:
             ) from error
         if not url.path.rpartition("/")[2]:
             raise InvalidInputError(f"the blob's URI {shown_uri(uri)!r} does not name an object")
-        for base_id, place in reversed(self.bases):
-            folder = place.path.rstrip("/")
-            same = (url.scheme, url.netloc) == (place.scheme, place.netloc)
+        for base_id, base in reversed(self.bases):
+            folder = base.path.rstrip("/")
+            same = (url.scheme, url.netloc) == (base.scheme, base.netloc)
             if same and url.path.startswith(f"{folder}/" if folder else "/"):
                 return base_id, url.path[len(folder) :].strip("/")
         if is_local_text(uri):

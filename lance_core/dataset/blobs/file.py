@@ -77,23 +77,23 @@ class BlobFile(io.BufferedIOBase):
             starts = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._source.size}
             if whence not in starts:
                 raise ValueError(f"Invalid whence: {whence}")
-            place = starts[whence] + operator.index(offset)
-            if place < 0:
-                raise ValueError(f"negative seek value {place}")
-            self._position = place
-            return place
+            position = starts[whence] + operator.index(offset)
+            if position < 0:
+                raise ValueError(f"negative seek value {position}")
+            self._position = position
+            return position
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Up to ``size`` bytes, fewer only at the end; all remaining bytes if negative or None."""
         with self._lock:
             self._check_open("read")
             left = max(0, self._source.size - self._position)
-            wanted = left if size is None or size < 0 else min(size, left)
-            if wanted > self._left_ahead() and wanted >= self._buffer_size:
-                data: bytes = self._fetch(self._position, wanted).to_pybytes()
-                self._position += wanted
+            count = left if size is None or size < 0 else min(size, left)
+            if count > self._left_ahead() and count >= self._buffer_size:
+                data: bytes = self._fetch(self._position, count).to_pybytes()
+                self._position += count
                 return data
-            result = bytearray(wanted)
+            result = bytearray(count)
             self._fill(memoryview(result))
             return bytes(result)
 
@@ -170,8 +170,8 @@ class BlobFile(io.BufferedIOBase):
             self._position += count
         return done
 
-    def _read_ahead(self, wanted: int) -> None:
-        count = max(self._buffer_size, min(wanted, _PIECE_BYTES))
+    def _read_ahead(self, size: int) -> None:
+        count = max(self._buffer_size, min(size, _PIECE_BYTES))
         count = min(count, self._source.size - self._position)
         self._ahead = self._fetch(self._position, count), self._position
 

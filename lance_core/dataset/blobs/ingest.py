@@ -49,18 +49,20 @@ class Ingest:
         paths = [path for n, field in enumerate(fields) for path in _blob_paths(field, (n,))]
         config = allowing(self.config, [_PERMISSION])
         stores: LruCache[str, ObjectStore] = LruCache(_MAX_STORES)
-        found = {path: _sources(_leaf(batch, path), config, stores) for path in paths}
+        sources_by_path = {path: _sources(_leaf(batch, path), config, stores) for path in paths}
         sizes = np.zeros(batch.num_rows)
-        for sources in found.values():
+        for sources in sources_by_path.values():
             for row, source in sources.items():
                 sizes[row] += source.size
-        if not any(found.values()):
+        if not any(sources_by_path.values()):
             yield batch
             return
         for start, stop in _pieces(sizes):
             columns = batch.slice(start, stop - start).columns
-            for path, sources in found.items():
-                inside = {row - start: one for row, one in sources.items() if start <= row < stop}
+            for path, sources in sources_by_path.items():
+                inside = {
+                    row - start: source for row, source in sources.items() if start <= row < stop
+                }
                 if inside:
                     columns[path[0]] = _replaced(columns[path[0]], path[1:], inside)
             yield pa.RecordBatch.from_arrays(columns, schema=batch.schema)

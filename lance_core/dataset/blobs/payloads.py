@@ -110,9 +110,9 @@ class _Reader:
         kind, blob_id = int(columns.kinds[row]), int(columns.ids[row])
         if kind == BlobKind.EXTERNAL:
             uri = columns.uris[row].as_py() or ""
-            one = external(self._snapshot, blob_id, uri, int(positions[0]), int(sizes[0]))
-            store, path, size = one.store, one.path, _MAX_FILE_BYTES
-            positions, sizes = (np.array([n], np.uint64) for n in (one.start, one.size))
+            source = external(self._snapshot, blob_id, uri, int(positions[0]), int(sizes[0]))
+            store, path, size = source.store, source.path, _MAX_FILE_BYTES
+            positions, sizes = (np.array([n], np.uint64) for n in (source.start, source.size))
         elif kind == BlobKind.INLINE:
             store, path, size = self._store, self._path, self._size
         else:
@@ -139,10 +139,10 @@ class _Reader:
         where, shared = _distinct(positions, sizes)
         decoding = payloads(where["position"], where["size"], context)
         try:
-            found = run_decoding(decoding, partial(store.get_ranges, path))
+            values = run_decoding(decoding, partial(store.get_ranges, path))
         except CorruptFileError as error:
             raise error.at(path=path) from error
-        return found if shared is None else found.take(pa.array(shared))
+        return values if shared is None else values.take(pa.array(shared))
 
 
 class _GivenReader(_Reader):
@@ -231,14 +231,14 @@ def _in_row_order(
     Returns slices of the groups if the runs of adjacent rows are large, otherwise one copy.
     """
     count = len(homes)
-    places = np.empty(count, np.int64)
-    places[order] = np.arange(count)
+    positions = np.empty(count, np.int64)
+    positions[order] = np.arange(count)
     edges = np.flatnonzero(np.diff(homes)) + 1
     runs = len(edges) + 1
     if sum(group.nbytes for group in groups) < _LARGE_RUN * runs and count < _LONG_RUN * runs:
-        yield concat_arrays(groups).take(pa.array(places))
+        yield concat_arrays(groups).take(pa.array(positions))
         return
     starts = np.cumsum([0, *(len(group) for group in groups)])
     for first, stop in zip([0, *edges.tolist()], [*edges.tolist(), count], strict=True):
-        number = int(np.searchsorted(starts, places[first], side="right")) - 1
-        yield groups[number].slice(int(places[first] - starts[number]), stop - first)
+        number = int(np.searchsorted(starts, positions[first], side="right")) - 1
+        yield groups[number].slice(int(positions[first] - starts[number]), stop - first)

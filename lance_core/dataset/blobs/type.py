@@ -143,14 +143,14 @@ def blob_field(
     file. A blob larger than ``dedicated_size_threshold`` (4 MiB) gets a side file of its own.
     Other side files hold several blobs, up to ``pack_file_size_threshold`` (1 GiB).
     """
-    given = {
+    thresholds = {
         "inline": inline_size_threshold,
         "dedicated": dedicated_size_threshold,
         "pack": pack_file_size_threshold,
     }
     metadata = {
         THRESHOLD_KEYS[kind]: str(_checked(kind, size))
-        for kind, size in given.items()
+        for kind, size in thresholds.items()
         if size is not None
     }
     return pa.field(name, BlobType(), nullable, metadata or None)

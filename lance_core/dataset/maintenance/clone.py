@@ -145,8 +145,8 @@ def _new_root(
 ) -> TableRoot:
     """The root of the new table; raises `DatasetExistsError` if ``target`` has a table."""
     storage_options = hide_secrets(storage_options)
-    given = source.root.config.options if storage_options is None else storage_options
-    root = open_table.open_root_of(StoreConfig(os.fspath(target), given))
+    options = source.root.config.options if storage_options is None else storage_options
+    root = open_table.open_root_of(StoreConfig(os.fspath(target), options))
     if root.handler.latest() is not None:
         raise DatasetExistsError(f"Dataset already exists: {root.redacted_uri}")
     return root
@@ -197,5 +197,5 @@ def _copies_of(
     if not reference.is_folder:
         yield _Copy(store, reference.path, target, new_path)
         return
-    for found in store.list(reference.path):
-        yield _Copy(store, found.path, target, new_path + found.path[len(reference.path) :])
+    for file in store.list(reference.path):
+        yield _Copy(store, file.path, target, new_path + file.path[len(reference.path) :])

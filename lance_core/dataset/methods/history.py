@@ -93,7 +93,7 @@ class HistoryMethods(DatasetBase):
     def version_refs(self) -> list[dict[str, int]]:
         """The numbers of all versions of the open branch, oldest first; reads no manifest."""
         handler = self._snapshot.root.handler
-        return [{"version": found.version} for found in handler.list_versions()]
+        return [{"version": location.version} for location in handler.list_versions()]
 
     def base_paths(self) -> dict[int, DatasetBasePath]:
         """The base paths of this version, by id: locations of files outside of the table's root."""

@@ -116,7 +116,7 @@ class IndexMethods(DatasetBase):
         With too few rows to train it, an `IndexWarning` is issued, and the index covers no rows
         until ``optimize.optimize_indices`` builds it.
         """
-        given = {
+        vector_parameters = {
             "metric": metric,
             "num_partitions": num_partitions,
             "ivf_centroids": ivf_centroids,
@@ -133,7 +133,14 @@ class IndexMethods(DatasetBase):
             **parameters,
         }
         new = creating.NewIndex(
-            column, index_type, given, name, replace, train, index_uuid, progress_callback
+            column,
+            index_type,
+            vector_parameters,
+            name,
+            replace,
+            train,
+            index_uuid,
+            progress_callback,
         )
         self._create(new, fragment_ids)
         return self

@@ -44,5 +44,5 @@ def _tqdm() -> Callable[..., contextlib.AbstractContextManager[Any]] | None:
         from tqdm import tqdm
     except ImportError:
         return None
-    found: Callable[..., contextlib.AbstractContextManager[Any]] = tqdm
-    return found
+    bar_class: Callable[..., contextlib.AbstractContextManager[Any]] = tqdm
+    return bar_class

@@ -17,17 +17,17 @@ from lance_core.table.manifest_parts import BasePath
 REFERENCE, INGEST = "reference", "ingest"
 
 
-def blob_options(base_paths: Iterable[BasePath], given: Mapping[str, Any]) -> BlobOptions:
+def blob_options(base_paths: Iterable[BasePath], arguments: Mapping[str, Any]) -> BlobOptions:
     """The blob options of a write to a table with these base paths.
 
     Raises `InvalidInputError` for invalid arguments.
     """
-    mode = given.get("external_blob_mode", REFERENCE)
+    mode = arguments.get("external_blob_mode", REFERENCE)
     if mode not in (REFERENCE, INGEST):
         raise InvalidInputError(
             f"external_blob_mode must be {REFERENCE!r} or {INGEST!r}, got {mode!r}"
         )
-    allow = given.get("allow_external_blob_outside_bases", False)
+    allow = arguments.get("allow_external_blob_outside_bases", False)
     if not isinstance(allow, bool):
         raise InvalidInputError(f"allow_external_blob_outside_bases must be a bool, got {allow!r}")
     if allow and mode == INGEST:
@@ -35,7 +35,7 @@ def blob_options(base_paths: Iterable[BasePath], given: Mapping[str, Any]) -> Bl
             "allow_external_blob_outside_bases is only for external_blob_mode='reference'"
         )
     external = ExternalBlobs.of(base_paths, allow)
-    limit = given.get("blob_pack_file_size_threshold")
+    limit = arguments.get("blob_pack_file_size_threshold")
     return BlobOptions(limit, external, mode == INGEST)
 
 

@@ -116,17 +116,17 @@ class ChangedRows:
     ) -> Iterator[pa.RecordBatch]:
         chosen, where = actions[updates], addresses[updates]
         self._moved.append(where)
-        kept = tuple(
+        unchanged = tuple(
             field.name
             for field in self._fields
             if not all(field.name in self._assigned(number) for number in np.unique(chosen))
         )
-        if not kept:
+        if not unchanged:
             yield self._complete(_some(piece, updates), chosen, None)
             return
-        reader = self._old_rows.get(kept)
+        reader = self._old_rows.get(unchanged)
         if reader is None:
-            reader = self._old_rows[kept] = OldRows(self._snapshot, kept)
+            reader = self._old_rows[unchanged] = OldRows(self._snapshot, unchanged)
         for part, old in reader.pieces(where):
             yield self._complete(_some(piece, updates[part]), chosen[part], old)
 
@@ -153,30 +153,30 @@ class ChangedRows:
 
 def _pieces(rows: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """``rows`` in pieces of about `PIECE_ROWS` or `PIECE_BYTES`."""
-    some: list[pa.RecordBatch] = []
+    batches: list[pa.RecordBatch] = []
     count = size = 0
     for batch in rows:
-        if some and batch.schema != some[0].schema:
-            yield pa.Table.from_batches(some)
-            some, count, size = [], 0, 0
-        some.append(batch)
+        if batches and batch.schema != batches[0].schema:
+            yield pa.Table.from_batches(batches)
+            batches, count, size = [], 0, 0
+        batches.append(batch)
         count, size = count + batch.num_rows, size + batch.nbytes
         if count >= PIECE_ROWS or size >= PIECE_BYTES:
-            yield pa.Table.from_batches(some)
-            some, count, size = [], 0, 0
+            yield pa.Table.from_batches(batches)
+            batches, count, size = [], 0, 0
     if count:
-        yield pa.Table.from_batches(some)
+        yield pa.Table.from_batches(batches)
 
 
-def _integers(piece: pa.Table, name: str, wanted: pa.DataType) -> pa.Array:
-    """The column ``name`` as ``wanted``; raises `InvalidInputError` if it does not fit."""
+def _integers(piece: pa.Table, name: str, type_: pa.DataType) -> pa.Array:
+    """The column ``name`` as ``type_``; raises `InvalidInputError` if it does not fit."""
     if piece.column_names.count(name) != 1:
         raise InvalidInputError(f"the changes of rows must have one column {name!r}")
     array = combine_chunks(piece.column(name))
     if not (pa.types.is_integer(array.type) or pa.types.is_null(array.type)):
         raise InvalidInputError(f"column {name!r} must have integers, got {array.type}")
     try:
-        return array.cast(wanted)
+        return array.cast(type_)
     except pa.ArrowInvalid as error:
         raise InvalidInputError(f"column {name!r}: {error}") from None
 

@@ -44,28 +44,28 @@ def options_of(arguments: Mapping[str, Any]) -> tuple[CommitOptions, dict[str, s
     properties of each transaction that was committed after the read version; if it returns True for
     one, the commit raises `AlreadyCommittedError`, so that a change is committed only once.
     """
-    given = {name: value for name, value in arguments.items() if value is not None}
-    version = given.pop("data_storage_version", None)
+    options_left = {name: value for name, value in arguments.items() if value is not None}
+    version = options_left.pop("data_storage_version", None)
     options = CommitOptions(
-        naming=naming_of(given.pop("enable_v2_manifest_paths", True)),
+        naming=naming_of(options_left.pop("enable_v2_manifest_paths", True)),
         facts=CommitFacts(
             storage_version=None if version is None else FileVersion.from_selector(version).value,
-            stable_row_ids=bool(given.pop("enable_stable_row_ids", False)),
+            stable_row_ids=bool(options_left.pop("enable_stable_row_ids", False)),
         ),
-        max_retries=_retries(given.pop("max_retries", DEFAULT_OPTIONS.max_retries)),
+        max_retries=_retries(options_left.pop("max_retries", DEFAULT_OPTIONS.max_retries)),
         timeout=(
             _seconds(arguments["commit_timeout"])
             if "commit_timeout" in arguments
             else DEFAULT_OPTIONS.timeout
         ),
-        detached=bool(given.pop("detached", False)),
-        is_committed=_check_function(given.pop("is_committed", None)),
+        detached=bool(options_left.pop("detached", False)),
+        is_committed=_check_function(options_left.pop("is_committed", None)),
     )
     properties = properties_of(
-        given.pop("commit_message", None), given.pop("transaction_properties", None)
+        options_left.pop("commit_message", None), options_left.pop("transaction_properties", None)
     )
-    given.pop("commit_timeout", None)
-    for name, value in given.items():
+    options_left.pop("commit_timeout", None)
+    for name, value in options_left.items():
         if name not in _UNSUPPORTED:
             raise unknown_argument(name, _UNSUPPORTED | _KNOWN)
         if value is not False:
@@ -157,7 +157,7 @@ def commit_operation(
                 "commit_message and transaction_properties cannot be given together with a "
                 "Transaction: set them in its own transaction_properties"
             )
-        given = operation
+        transaction = operation
     elif not isinstance(operation, LanceOperation.BaseOperation):
         raise TypeError(
             "operation must be a LanceOperation.BaseOperation or Transaction, "
@@ -168,25 +168,25 @@ def commit_operation(
             "read_version is required for all operations except Overwrite and Restore"
         )
     else:
-        given = Transaction(-1, operation, transaction_properties=dict(properties))
+        transaction = Transaction(-1, operation, transaction_properties=dict(properties))
     # The commit finds the newest version itself; `newest` only supplies the read version, so an
     # open version is enough if the caller gave the read version.
-    is_based = given is operation or read_version is not None
+    is_based = transaction is operation or read_version is not None
     newest = opened if is_based and opened else _newest(root)
     if newest is not None:
         root = newest.root
-    if given is not operation:
+    if transaction is not operation:
         latest = 0 if newest is None else newest.version
-        given.read_version = latest if read_version is None else read_version
-    if newest is None and not isinstance(given.operation, LanceOperation.Overwrite):
+        transaction.read_version = latest if read_version is None else read_version
+    if newest is None and not isinstance(transaction.operation, LanceOperation.Overwrite):
         raise DatasetNotFoundError(
             f"Dataset at path {root.redacted_uri} was not found: commit an Overwrite"
         )
     if options.detached:
         _check_can_detach(newest)
     # The caller may have committed this transaction before, with an unknown outcome.
-    options = replace(options, may_be_repeated=given is operation)
-    return commit(root, newest, given.to_stored(), options)
+    options = replace(options, may_be_repeated=transaction is operation)
+    return commit(root, newest, transaction.to_stored(), options)
 
 
 def _check_can_detach(newest: Snapshot | None) -> None:

@@ -29,8 +29,8 @@ def commit_batch(
     properties: Mapping[str, str],
 ) -> tuple[Snapshot, Transaction]:
     """Commit `merged` of ``transactions``; return the new version and the merged transaction."""
-    one = merged(transactions)
-    return commit_operation(root, one, None, options, properties), one
+    transaction = merged(transactions)
+    return commit_operation(root, transaction, None, options, properties), transaction
 
 
 def merged(transactions: Sequence[Transaction]) -> Transaction:

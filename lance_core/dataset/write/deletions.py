@@ -73,15 +73,19 @@ def find(snapshot: Snapshot, search: ScanPlan) -> dict[int, RowOffsets]:
         if len(offsets):
             parts.setdefault(fragment.id, []).append(offsets)
     return {
-        fragment_id: found[0] if len(found) == 1 else np.concatenate(found)
-        for fragment_id, found in parts.items()
+        fragment_id: parts_of_fragment[0]
+        if len(parts_of_fragment) == 1
+        else np.concatenate(parts_of_fragment)
+        for fragment_id, parts_of_fragment in parts.items()
     }
 
 
-def as_offsets(given: Iterable[int], physical_rows: int) -> RowOffsets:
+def as_offsets(offsets: Iterable[int], physical_rows: int) -> RowOffsets:
     """The user's offsets, sorted and distinct; raises `InvalidInputError` for an invalid one."""
     try:
-        rows = np.asarray(given if isinstance(given, np.ndarray) else [int(row) for row in given])
+        rows = np.asarray(
+            offsets if isinstance(offsets, np.ndarray) else [int(row) for row in offsets]
+        )
         rows = rows.astype(np.int64, casting="safe") if len(rows) else np.empty(0, np.int64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInputError(f"row offsets must be whole numbers: {error}") from None

@@ -25,12 +25,12 @@ def fragment_of_file(snapshot: Snapshot, name: str, fragment_id: int) -> Fragmen
     append_schema(snapshot.schema, stored.to_arrow())
     columns = column_of(stored.fields, metadata.version)
     pairs = [(own, columns.get(id_)) for id_, own in _ids(stored.fields, snapshot.schema.fields)]
-    found = [(own, column) for own, column in pairs if column is not None]
+    stored_columns = [(own, column) for own, column in pairs if column is not None]
     major, minor = metadata.version.data_file
     file = DataFile(
         path=name,
-        fields=tuple(own for own, _ in found),
-        column_indices=tuple(column for _, column in found),
+        fields=tuple(own for own, _ in stored_columns),
+        column_indices=tuple(column for _, column in stored_columns),
         file_major_version=major,
         file_minor_version=minor,
         file_size_bytes=metadata.size,

@@ -80,9 +80,9 @@ def _from_iterable(data: Iterable[Any], schema: pa.Schema | None) -> pa.RecordBa
             raise SchemaMismatchError(f"{len(rows)} rows without columns cannot be stored")
         return table.to_reader()
     if isinstance(first, pa.RecordBatch | pa.Table):
-        wanted = schema or first.schema
-        batches = _batches(itertools.chain([first], items), wanted)
-        return pa.RecordBatchReader.from_batches(wanted, batches)
+        stored_schema = schema or first.schema
+        batches = _batches(itertools.chain([first], items), stored_schema)
+        return pa.RecordBatchReader.from_batches(stored_schema, batches)
     raise InvalidInputError(f"cannot read rows from an iterable of {type(first).__name__}")
 
 

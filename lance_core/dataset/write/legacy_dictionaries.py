@@ -29,19 +29,19 @@ def with_dictionaries(
     `SchemaMismatchError` if the rows have others. Raises `UnsupportedFeatureError` for an empty
     dictionary.
     """
-    wanted = {field.id: field for field in dictionary_fields(schema)}
-    if not wanted:
+    fields = {field.id: field for field in dictionary_fields(schema)}
+    if not fields:
         return reader, schema
     batches = iter(reader)
     seen = list(itertools.islice((batch for batch in batches if batch.num_rows), 1))
-    found: dict[int, pa.Array] = {}
+    dictionaries: dict[int, pa.Array] = {}
     for batch in seen:
         aligned = align_batch(batch, schema)
         for array, field in zip(aligned.columns, schema.fields, strict=True):
-            found.update((one.id, values) for one, values in held(array, field))
+            dictionaries.update((part.id, values) for part, values in held(array, field))
     known = values_of(schema)
-    for field_id, field in wanted.items():
-        values = found.get(field_id, known.get(field_id))
+    for field_id, field in fields.items():
+        values = dictionaries.get(field_id, known.get(field_id))
         if values is None or not len(values):
             raise UnsupportedFeatureError(
                 f"column {field.name!r}: files of version 0.1 cannot store a dictionary without "
@@ -53,7 +53,7 @@ def with_dictionaries(
                 "file version 0.1 and has one dictionary for all rows of a column"
             )
     rows = pa.RecordBatchReader.from_batches(reader.schema, _chained(seen, batches))
-    return rows, with_values(schema, found)
+    return rows, with_values(schema, dictionaries)
 
 
 def _chained(
@@ -69,14 +69,14 @@ def in_dictionaries(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
     Raises `SchemaMismatchError` for a value that is not in the dictionary of its column.
     """
     for field in schema.fields:
-        place = batch.schema.get_field_index(field.name)
-        if place < 0 or not is_dictionary(field):
+        index = batch.schema.get_field_index(field.name)
+        if index < 0 or not is_dictionary(field):
             continue
         try:
-            keys = in_dictionary(batch.column(place), field)
+            keys = in_dictionary(batch.column(index), field)
         except InvalidInputError as error:
             raise SchemaMismatchError(f"column {field.name!r}: {error}") from error
-        batch = batch.set_column(place, field.name, keys)
+        batch = batch.set_column(index, field.name, keys)
     return batch
 
 
@@ -103,8 +103,8 @@ def in_dictionary(array: pa.Array, field: Field) -> pa.Array:
     return pa.DictionaryArray.from_arrays(indices.cast(kind.index_type), known)
 
 
-def _of_type(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """``array`` as ``kind``, its own type; an array of nulls or views may have another one."""
-    if not pa.types.is_null(array.type) and without_views(array.type) != kind:
-        raise InvalidInputError(f"expected values of type {kind}, got {array.type}")
-    return array.cast(kind)
+def _of_type(array: pa.Array, type_: pa.DataType) -> pa.Array:
+    """``array`` as ``type_``, its own type; an array of nulls or views may have another one."""
+    if not pa.types.is_null(array.type) and without_views(array.type) != type_:
+        raise InvalidInputError(f"expected values of type {type_}, got {array.type}")
+    return array.cast(type_)

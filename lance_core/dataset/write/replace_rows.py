@@ -86,10 +86,13 @@ def _with_columns(
         files.deletions += written.updated
         highest = max_fragment_id(snapshot.manifest)
         first = 0 if highest is None else highest + 1
-        new = [replace(one, id=id_) for id_, one in enumerate(appended.operation.fragments, first)]
-        changed = {one.id: one for one in written.updated}
-        kept = [changed.get(one.id, one) for one in snapshot.manifest.fragments]
-        change = replace(appended, operation=Merge([*kept, *new], schema, True))
+        new = [
+            replace(fragment, id=id_)
+            for id_, fragment in enumerate(appended.operation.fragments, first)
+        ]
+        changed = {fragment.id: fragment for fragment in written.updated}
+        existing = [changed.get(fragment.id, fragment) for fragment in snapshot.manifest.fragments]
+        change = replace(appended, operation=Merge([*existing, *new], schema, True))
         count = sum(map(len, rows.values()))
         return files.commit(snapshot, change, options), {"num_deleted_rows": count}
 

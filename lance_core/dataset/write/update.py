@@ -163,12 +163,12 @@ class _NewColumn:
         """``array`` with a dictionary, that of the table if the manifest has one."""
         if version.has_table_dictionaries:
             return in_dictionary(array, self.field)
-        kind = self.field.storage_type
+        type_ = self.field.storage_type
         try:
-            return array.dictionary_encode().cast(kind)
+            return array.dictionary_encode().cast(type_)
         except pa.ArrowInvalid as error:
             raise InvalidInputError(
-                f"there are more different values than keys of type {kind.index_type}"
+                f"there are more different values than keys of type {type_.index_type}"
             ) from error
 
 
@@ -207,5 +207,5 @@ def _value_type(field: Field) -> pa.DataType | None:
     """The type to which values of ``field`` are cast; JSON is given as text."""
     if field.is_json:
         return pa.string()
-    kind = field.storage_type
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
+    type_ = field.storage_type
+    return type_.value_type if pa.types.is_dictionary(type_) else type_

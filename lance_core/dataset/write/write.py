@@ -259,29 +259,29 @@ class _Job:
         check_storable(stored, version.value)
         if version.has_table_dictionaries:
             reader, stored = with_dictionaries(reader, stored)
-        given = {name: value for name, value in arguments.items() if value is not None}
-        new_bases = _initial_bases(given.get("initial_bases"), base)
-        blobs = blob_options(new_bases if base is None else base.manifest.base_paths, given)
+        named = {name: value for name, value in arguments.items() if value is not None}
+        new_bases = _initial_bases(named.get("initial_bases"), base)
+        blobs = blob_options(new_bases if base is None else base.manifest.base_paths, named)
         return cls(
             root,
             base,
             reader,
             stored,
             mode,
-            _write_options(version, given, blobs, stays_in_memory(data)),
+            _write_options(version, named, blobs, stays_in_memory(data)),
             CommitOptions(
-                naming=naming_of(given.get("enable_v2_manifest_paths", True)),
+                naming=naming_of(named.get("enable_v2_manifest_paths", True)),
                 facts=CommitFacts(
                     storage_version=version.value,
-                    stable_row_ids=given.get("enable_stable_row_ids", False),
+                    stable_row_ids=named.get("enable_stable_row_ids", False),
                 ),
                 age_of_files=SYSTEM.stopwatch(),
             ),
-            properties_of(given.get("commit_message"), given.get("transaction_properties")),
-            auto_cleanup_keys(given.get("auto_cleanup_options")) if base is None else {},
+            properties_of(named.get("commit_message"), named.get("transaction_properties")),
+            auto_cleanup_keys(named.get("auto_cleanup_options")) if base is None else {},
             new_bases,
             merged,
-            bool(given.get("merge_schema")),
+            bool(named.get("merge_schema")),
         )
 
     def on(self, base: Snapshot) -> _Job:
@@ -386,7 +386,10 @@ def _initial_bases(
         return ()
     if base is not None:
         raise InvalidInputError("initial_bases can be given to a new table only")
-    return tuple(replace(one, id=one.id or place) for place, one in enumerate(to_bases(bases), 1))
+    return tuple(
+        replace(base_path, id=base_path.id or number)
+        for number, base_path in enumerate(to_bases(bases), 1)
+    )
 
 
 def file_version(base: Snapshot | None, mode: str, selector: str | None) -> FileVersion:
@@ -410,7 +413,7 @@ def file_version(base: Snapshot | None, mode: str, selector: str | None) -> File
 
 def _write_options(
     version: FileVersion,
-    given: Mapping[str, Any],
+    arguments: Mapping[str, Any],
     blobs: fragment_writer.BlobOptions,
     batches_stay: bool,
 ) -> fragment_writer.WriteOptions:
@@ -419,9 +422,9 @@ def _write_options(
     return fragment_writer.WriteOptions(
         FileOptions(
             version,
-            **{name: given[name] for name in of_files if name in given},
+            **{name: arguments[name] for name in of_files if name in arguments},
             batches_stay=batches_stay,
         ),
-        **{name: given[name] for name in of_fragments if name in given},
+        **{name: arguments[name] for name in of_fragments if name in arguments},
         blobs=blobs,
     )

@@ -77,7 +77,7 @@ def why_not(
     reason = why_no_pages(snapshot, fragments, version)
     if reason is not None:
         return reason
-    wanted = column_of(snapshot.schema.fields, version)
+    expected_columns = column_of(snapshot.schema.fields, version)
     for fragment in fragments:
         if fragment.deletion_file is not None:
             return f"fragment {fragment.id} has deleted rows"
@@ -86,7 +86,7 @@ def why_not(
         (file,) = fragment.files
         if file.file_version != version.value:
             return f"{file.path!r} has file version {file.file_version}, not {version}"
-        if dict(file.columns()) != wanted:
+        if dict(file.columns()) != expected_columns:
             return f"{file.path!r} does not have the columns of the table's schema"
     try:
         layouts = field_layouts(snapshot.schema.fields, version)
@@ -118,7 +118,9 @@ def why_no_pages(
     for fragment in fragments:
         if fragment.overlays:
             return f"fragment {fragment.id} has data overlay files"
-    if not any(file.file_version == version.value for one in fragments for file in one.files):
+    if not any(
+        file.file_version == version.value for fragment in fragments for file in fragment.files
+    ):
         return f"no file has version {version}"
     return None
 

@@ -28,22 +28,22 @@ def _update(digest: hashlib.blake2b, array: pa.Array) -> None:
         array = array.dictionary_decode()
     if pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type):
         array = array.cast(pa.large_binary())
-    kind = array.type
+    type_ = array.type
     valid = np.asarray(array.is_valid())
     digest.update(np.packbits(valid).tobytes())
-    if pa.types.is_null(kind):
+    if pa.types.is_null(type_):
         return
-    if pa.types.is_struct(kind):
+    if pa.types.is_struct(type_):
         for child in array.drop_null().flatten():
             _update(digest, child)
-    elif pa.types.is_map(kind):
+    elif pa.types.is_map(type_):
         present = array.drop_null()
         _add(digest, np.diff(np.asarray(present.offsets)))
         start, stop = _bounds(present)
         _update(digest, present.keys.slice(start, stop - start))
         _update(digest, present.items.slice(start, stop - start))
-    elif pa.types.is_nested(kind):
-        if not pa.types.is_fixed_size_list(kind):
+    elif pa.types.is_nested(type_):
+        if not pa.types.is_fixed_size_list(type_):
             _add(digest, np.asarray(array.drop_null().value_lengths()))
         _update(digest, array.drop_null().flatten())
     else:
@@ -51,18 +51,18 @@ def _update(digest: hashlib.blake2b, array: pa.Array) -> None:
 
 
 def _update_leaf(digest: hashlib.blake2b, array: pa.Array) -> None:
-    kind = array.type
-    if pa.types.is_boolean(kind):
+    type_ = array.type
+    if pa.types.is_boolean(type_):
         digest.update(np.packbits(np.asarray(array)).tobytes())
         return
     buffers = array.buffers()
-    if kind.num_buffers == 3:
+    if type_.num_buffers == 3:
         _add(digest, np.asarray(pc.binary_length(array)))
         start, stop = _binary_bounds(array)
         if buffers[2] is not None:
             digest.update(buffers[2].slice(start, stop - start))
         return
-    width = kind.bit_width // 8
+    width = type_.bit_width // 8
     if buffers[1] is not None:
         digest.update(buffers[1].slice(array.offset * width, len(array) * width))
 

@@ -159,8 +159,8 @@ class _Commit:
         new, late = [], 0
         for group in groups:
             placed = with_late_deletions(snapshot, group, self.files, self.environment)
-            late += sum(one.deletion_file is not None for one in placed)
-            current = snapshot.fragments([one.id for one in group.old])
+            late += sum(fragment.deletion_file is not None for fragment in placed)
+            current = snapshot.fragments([fragment.id for fragment in group.old])
             new.append(RewriteGroup(tuple(current), placed))
         rewrite = replace(rewrite, groups=tuple(new))
         transaction = new_transaction(snapshot, rewrite, self.environment)
@@ -173,7 +173,9 @@ class _Commit:
         moved: tuple[RewriteGroup, ...],
     ) -> Rewrite:
         """The operation with the indices of ``snapshot`` after the rows have moved."""
-        addresses = [one.result.row_addrs for one in groups if one.result.row_addrs is not None]
+        addresses = [
+            group.result.row_addrs for group in groups if group.result.row_addrs is not None
+        ]
         # Without an index nothing needs the old addresses.
         if addresses and parse_index_section(snapshot.file.index_section):
             pairs = list(zip(moved, addresses, strict=True))
@@ -198,7 +200,8 @@ class _Commit:
         pairs = list(zip(groups, reasons, strict=True))
         left = [(group.result, reason) for group, reason in pairs if reason is not None]
         discard_data_files(
-            snapshot.root, (one.to_fragment() for result, _ in left for one in result.new_fragments)
+            snapshot.root,
+            (fragment.to_fragment() for result, _ in left for fragment in result.new_fragments),
         )
         if len(left) == len(groups):
             self._used = set()

@@ -126,10 +126,10 @@ class _Compaction:
         pieces = [
             piece for task in plan_tasks(self.snapshot, settings) for piece in _pieces(task, size)
         ]
-        self.left = {one.id: left[one.id] for piece in pieces for one in piece}
+        self.left = {fragment.id: left[fragment.id] for piece in pieces for fragment in piece}
         for piece in pieces:
             # The commit of the piece before this one has opened a newer version.
-            fragments = [self.snapshot.manifest.fragments.by_id(one.id) for one in piece]
+            fragments = [self.snapshot.manifest.fragments.by_id(fragment.id) for fragment in piece]
             present = [fragment for fragment in fragments if fragment is not None]
             if len(present) == len(piece):
                 yield CompactionPlan.of(self.snapshot, [present], self._settings).tasks[0]
@@ -186,7 +186,9 @@ def _execute_all(
         else:
             done = list(in_order(execute, tasks, at_once, is_io_bound=snapshot.is_io_bound))
     results = [result for result in done if result is not None]
-    files.data += [one.to_fragment() for result in results for one in result.new_fragments]
+    files.data += [
+        fragment.to_fragment() for result in results for fragment in result.new_fragments
+    ]
     if failed:
         raise failed[0]
     return results

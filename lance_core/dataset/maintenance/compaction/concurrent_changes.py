@@ -64,7 +64,7 @@ def conflicts_of(snapshot: Snapshot, groups: Sequence[RewrittenGroup]) -> list[s
     ]
 
     def conflict(group: RewrittenGroup) -> str | None:
-        ids = fragment_bitmap(one.id for one in group.old)
+        ids = fragment_bitmap(fragment.id for fragment in group.old)
         is_deferred = group.result.row_addrs is not None
         reasons = (
             *(_fragment_conflict(snapshot, *pair) for pair in group.pairs),

@@ -110,8 +110,8 @@ class CompactionSettings:
         Raises `InvalidTypeError` and `InvalidInputError` for invalid options, and
         `CompactionError` for those that do not fit the table.
         """
-        given = {**_from_config(snapshot.manifest.config), **from_options(options)}
-        settings = cls(**given)
+        values = {**_from_config(snapshot.manifest.config), **from_options(options)}
+        settings = cls(**values)
         settings = replace(settings, data_storage_version=_version(snapshot, settings).value)
         settings.check(snapshot)
         return settings
@@ -148,7 +148,7 @@ def from_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """The checked values of ``options`` that are not None, by the names of the settings."""
     if not isinstance(options, Mapping):
         raise InvalidTypeError(f"options of a compaction are a dict, got {type(options).__name__}")
-    found: dict[str, Any] = {}
+    checked: dict[str, Any] = {}
     for name, value in options.items():
         if name not in CompactionOptions.__annotations__:
             known = CompactionOptions.__annotations__
@@ -156,11 +156,11 @@ def from_options(options: Mapping[str, Any]) -> dict[str, Any]:
                 f"Invalid compaction option: {shortened(str(name))}{did_you_mean(str(name), known)}"
             )
         if value is not None and name not in _DEPRECATED:
-            found[name] = _CHECKS[name](name, value)
+            checked[name] = _CHECKS[name](name, value)
     mode = _deprecated_mode(options)
     if mode is not None:
-        found.setdefault("compaction_mode", mode)
-    return found
+        checked.setdefault("compaction_mode", mode)
+    return checked
 
 
 _DEPRECATED = ("enable_binary_copy", "enable_binary_copy_force")
@@ -261,18 +261,18 @@ _TEXTS = ("compaction_mode", "data_storage_version")
 
 def _from_config(config: Mapping[str, str]) -> dict[str, Any]:
     """The settings in the table's config; keys of unknown names are ignored."""
-    found = {}
+    values = {}
     for name, check in _CHECKS.items():
         text = config.get(CONFIG_PREFIX + name)
         if text is None or name in _NOT_IN_CONFIG:
             continue
         try:
-            found[name] = check(name, text if name in _TEXTS else _parsed(name, text))
+            values[name] = check(name, text if name in _TEXTS else _parsed(name, text))
         except (InvalidInputError, UnsupportedFeatureError) as error:
             raise InvalidInputError(
                 f"Invalid value for {CONFIG_PREFIX}{name}: {shortened(text)}: {error}"
             ) from error
-    return found
+    return values
 
 
 def _parsed(name: str, text: str) -> bool | float | int:
@@ -302,7 +302,7 @@ _JSON_MODES = {
 def settings_to_json(settings: CompactionSettings) -> dict[str, Any]:
     """The JSON form of the settings, with pylance's keys."""
     names = {mode: name for name, mode in _JSON_MODES.items()}
-    values = {one.name: getattr(settings, one.name) for one in fields(CompactionSettings)}
+    values = {field.name: getattr(settings, field.name) for field in fields(CompactionSettings)}
     return values | {
         "compaction_mode": names[settings.compaction_mode],
         "excluded_fragment_ids": list(settings.excluded_fragment_ids),
@@ -319,9 +319,9 @@ def settings_from_json(tree: Mapping[str, Any]) -> CompactionSettings:
     mode = _JSON_MODES.get(tree.get("compaction_mode") or "Reencode")
     if mode is None:
         raise InvalidInputError(f"unknown compaction mode {tree['compaction_mode']!r}")
-    given = {
+    values = {
         name: _CHECKS[name](name, tree[name])
         for name in _CHECKS
         if name != "compaction_mode" and tree.get(name) is not None
     }
-    return CompactionSettings(**given, compaction_mode=mode)
+    return CompactionSettings(**values, compaction_mode=mode)

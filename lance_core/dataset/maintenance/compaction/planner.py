@@ -37,7 +37,7 @@ class _Candidate:
 def plan_tasks(snapshot: Snapshot, settings: CompactionSettings) -> list[list[Fragment]]:
     """The fragments of each task, in the order of their ids."""
     tasks = (
-        snapshot.fragments([one.id for one in task])
+        snapshot.fragments([member.id for member in task])
         for bin_ in _bins(snapshot, settings)
         for task in _split(bin_, settings.target_rows_per_fragment)
     )
@@ -50,8 +50,8 @@ def _bins(snapshot: Snapshot, settings: CompactionSettings) -> Iterator[Sequence
     excluded = frozenset(settings.excluded_fragment_ids) | coverage.left_out
     run: list[_Candidate] = []
     indices: frozenset[int] = frozenset()
-    for id_, found in _candidates(snapshot, settings):
-        candidate = None if id_ in excluded else found
+    for id_, fragment in _candidates(snapshot, settings):
+        candidate = None if id_ in excluded else fragment
         covering = coverage.indices_of(id_)
         if run and (candidate is None or covering != indices):
             yield from _worthwhile(run)
@@ -91,13 +91,13 @@ def _candidates(
 
 def _split(bin_: Sequence[_Candidate], target: int) -> Iterator[Sequence[_Candidate]]:
     """``bin_`` in tasks of at least ``target`` live rows; the last one may have fewer."""
-    left = sum(one.live_rows for one in bin_)
+    left = sum(fragment.live_rows for fragment in bin_)
     task: list[_Candidate] = []
     rows = 0
-    for one in bin_:
-        task.append(one)
-        rows += one.live_rows
-        left -= one.live_rows
+    for fragment in bin_:
+        task.append(fragment)
+        rows += fragment.live_rows
+        left -= fragment.live_rows
         if rows >= target and left >= target:
             yield task
             task, rows = [], 0

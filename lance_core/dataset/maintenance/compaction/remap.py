@@ -86,8 +86,8 @@ def remapped_indices(
     `InvalidInputError` if an index covers only some of the fragments of a group.
     """
     compaction = _Compaction(snapshot, groups, files, environment, done)
-    found = (compaction.remapped(index) for index in indices_of(snapshot))
-    return tuple(index for index in found if index is not None)
+    remapped = (compaction.remapped(index) for index in indices_of(snapshot))
+    return tuple(index for index in remapped if index is not None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +141,10 @@ class _Compaction:
 
     def _fragments_after(self, index: IndexMetadata, before: BitMap) -> BitMap:
         pairs = [
-            ([one.id for one in group.old_fragments], [one.id for one in group.new_fragments])
+            (
+                [fragment.id for fragment in group.old_fragments],
+                [fragment.id for fragment in group.new_fragments],
+            )
             for group in self.groups
         ]
         now = replace(index, fragment_bitmap=encode_fragment_ids(before))
@@ -152,7 +155,7 @@ class _Compaction:
     def _written(self, index: IndexMetadata, after: BitMap, files: NewFiles) -> IndexMetadata:
         spec = spec_of(index)
         assert spec is not None
-        new = [one.id for group in self.groups for one in group.new_fragments]
+        new = [fragment.id for group in self.groups for fragment in group.new_fragments]
         present = fragment_bitmap(self.snapshot.manifest.fragments.ids) | fragment_bitmap(new)
         rows = AddressesInFragments(self._moves, after & present)
         part = IndexPart(open_index(self.snapshot, index, spec), rows)
@@ -174,9 +177,10 @@ def moved_rows(
 ) -> tuple[list[int], AddressRuns, list[tuple[int, int]]]:
     """The rows that a task has moved, as `AddressMap.of_groups` takes them."""
     return (
-        [one.id for one in old],
+        [fragment.id for fragment in old],
         AddressRuns.of_live_rows(
-            (one.id, snapshot.physical_rows(one), snapshot.deleted_offsets(one)) for one in old
+            (fragment.id, snapshot.physical_rows(fragment), snapshot.deleted_offsets(fragment))
+            for fragment in old
         ),
-        [(one.id, one.physical_rows or 0) for one in new],
+        [(fragment.id, fragment.physical_rows or 0) for fragment in new],
     )

@@ -35,7 +35,8 @@ DETAILS_FILE = "details.binpb"
 def row_addresses(snapshot: Snapshot, fragments: Sequence[Fragment]) -> bytes:
     """The serialized addresses of the live rows of ``fragments``."""
     return address_bitmap(
-        (one.id, snapshot.physical_rows(one), snapshot.deleted_offsets(one)) for one in fragments
+        (fragment.id, snapshot.physical_rows(fragment), snapshot.deleted_offsets(fragment))
+        for fragment in fragments
     )
 
 

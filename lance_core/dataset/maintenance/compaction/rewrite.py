@@ -156,8 +156,8 @@ def _encoded(
             write_by_groups(snapshot, fragments, options, advance, files.data)
         return files.data
     plan = rows_plan(snapshot.schema, all_rows(snapshot, fragments), settings.batch_size)
-    found = scan_windows if settings.batch_size is None else scan_batches
-    batches = _counted(found(snapshot, plan), advance)
+    scan = scan_windows if settings.batch_size is None else scan_batches
+    batches = _counted(scan(snapshot, plan), advance)
     schema = snapshot.schema
     if version.has_table_dictionaries:
         reader = pa.RecordBatchReader.from_batches(plan.projection.schema, batches)
@@ -189,7 +189,7 @@ def _may_group(
     if settings.batch_size is not None or settings.max_bytes_per_file is not None:
         return False
     versions = (snapshot.storage_version, settings.file_version)
-    if not all(one.groups_fields for one in versions) or snapshot.is_io_bound:
+    if not all(file_version.groups_fields for file_version in versions) or snapshot.is_io_bound:
         return False
     if any(map(has_blobs, snapshot.schema.fields)):
         return False
@@ -209,7 +209,9 @@ def _with_lineage(
     snapshot: Snapshot, fragments: Sequence[Fragment], new: Sequence[Fragment]
 ) -> list[Fragment]:
     """``new`` with the row ids and row versions of the live rows of ``fragments``."""
-    lineage = RowLineage.of_rows((one, _live_offsets(snapshot, one)) for one in fragments)
+    lineage = RowLineage.of_rows(
+        (fragment, _live_offsets(snapshot, fragment)) for fragment in fragments
+    )
     start, placed = 0, []
     for fragment in new:
         placed.append(lineage.given_to(fragment, start))

@@ -36,4 +36,4 @@ def rows_plan(schema: Schema, spans: Sequence[Span], batch_size: int | None = No
 
 def all_rows(snapshot: Snapshot, fragments: Iterable[Fragment]) -> tuple[Span, ...]:
     """The spans of all rows of ``fragments``."""
-    return tuple(Span(one, 0, snapshot.physical_rows(one)) for one in fragments)
+    return tuple(Span(fragment, 0, snapshot.physical_rows(fragment)) for fragment in fragments)

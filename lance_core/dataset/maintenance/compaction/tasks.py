@@ -51,7 +51,7 @@ class CompactionMetrics:
     fragments_left: int = 0
 
     def __add__(self, other: CompactionMetrics) -> CompactionMetrics:
-        names = [one.name for one in fields(CompactionMetrics)]
+        names = [metric.name for metric in fields(CompactionMetrics)]
         return CompactionMetrics(*(getattr(self, n) + getattr(other, n) for n in names))
 
 
@@ -101,7 +101,7 @@ class RewriteResult:
 
 def _result(tree: Mapping[str, Any]) -> RewriteResult:
     addresses = tree.get("row_addrs")
-    known = {one.name for one in fields(CompactionMetrics)}
+    known = {metric.name for metric in fields(CompactionMetrics)}
     return RewriteResult(
         int(tree["read_version"]),
         _from_trees(tree["new_fragments"]),
@@ -153,8 +153,10 @@ class CompactionTask:
         """
         old = snapshot.fragments([fragment.id for fragment in self.fragments])
         made = rewrite(snapshot, old, self.settings, progress, advance)
-        files = [file for one in made.fragments for file in one.files]
-        removed = sum(len(one.files) + (one.deletion_file is not None) for one in old)
+        files = [file for fragment in made.fragments for file in fragment.files]
+        removed = sum(
+            len(fragment.files) + (fragment.deletion_file is not None) for fragment in old
+        )
         metrics = CompactionMetrics(
             len(old),
             len(made.fragments),
@@ -164,7 +166,10 @@ class CompactionTask:
             **asdict(made.counts),
         )
         addresses = row_addresses(snapshot, old) if self.settings.defer_index_remap else None
-        new = [FragmentMetadata.of(one, one.physical_rows or 0) for one in made.fragments]
+        new = [
+            FragmentMetadata.of(fragment, fragment.physical_rows or 0)
+            for fragment in made.fragments
+        ]
         return RewriteResult(self.read_version, new, list(self.fragments), metrics, addresses)
 
     def json(self) -> str:
@@ -224,7 +229,9 @@ class CompactionPlan:
         """The plan that rewrites the fragments of each of ``tasks``."""
         version = snapshot.version
         made = [
-            CompactionTask(version, [metadata_of(snapshot, one) for one in task], settings)
+            CompactionTask(
+                version, [metadata_of(snapshot, fragment) for fragment in task], settings
+            )
             for task in tasks
         ]
         return cls(version, made, settings)
@@ -243,13 +250,13 @@ def metadata_of(snapshot: Snapshot, fragment: Fragment) -> FragmentMetadata:
     return FragmentMetadata.of(fragment, snapshot.physical_rows(fragment))
 
 
-def _check(snapshot: Snapshot, given: FragmentMetadata) -> None:
+def _check(snapshot: Snapshot, expected: FragmentMetadata) -> None:
     """Raise `InvalidInputError` unless ``snapshot`` has the fragment of a task."""
-    fragment = snapshot.manifest.fragments.by_id(given.id)
-    if fragment is None or given != metadata_of(snapshot, fragment):
+    fragment = snapshot.manifest.fragments.by_id(expected.id)
+    if fragment is None or expected != metadata_of(snapshot, fragment):
         raise InvalidInputError(
             f"version {snapshot.version} of {snapshot.root.redacted_uri} does not have "
-            f"fragment {given.id} of this compaction task: it is of another table"
+            f"fragment {expected.id} of this compaction task: it is of another table"
         )
 
 

@@ -48,18 +48,18 @@ def verify(snapshot: Snapshot) -> CompactionCheck:
         # The transaction has the old fragments with their deletions when they were read.
         old, new = list(group.old_fragments), list(group.new_fragments)
         try:
-            one, other = _checksum(after, old), _checksum(after, new)
+            old_checksum, new_checksum = _checksum(after, old), _checksum(after, new)
         except NotFoundError as error:
             raise CompactionError(
                 f"the compaction of version {after.version} cannot be verified, because a file was "
                 f"removed: {error}"
             ) from error
-        if one != other:
+        if old_checksum != new_checksum:
             raise CorruptFileError(
                 f"the rows of fragments {_ids(old)} before the compaction and those of fragments "
                 f"{_ids(new)} after it are not the same"
             )
-        checksums.append(one)
+        checksums.append(old_checksum)
         rows += sum(after.live_rows(fragment) for fragment in new)
     return CompactionCheck(transaction.read_version, after.version, rows, checksums)
 

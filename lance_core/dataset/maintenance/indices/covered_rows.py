@@ -47,14 +47,14 @@ class CoveredRows:
 
     def existing(self, segments: Iterable[IndexMetadata]) -> BitMap:
         """The existing fragments that any of ``segments`` covers."""
-        distinct = {one.fragment_bitmap: one for one in segments}
+        distinct = {segment.fragment_bitmap: segment for segment in segments}
         union = fragment_bitmap(())
         return union.union(*map(self._bitmap, distinct.values())) & self._existing
 
     def count(self, segments: Iterable[IndexMetadata]) -> int:
         """The live rows in the existing fragments that any of ``segments`` covers."""
         segments = list(segments)
-        key = frozenset(one.fragment_bitmap for one in segments)
+        key = frozenset(segment.fragment_bitmap for segment in segments)
         known = self._rows.get(key)
         if known is None:
             known = self._rows[key] = self._count(self.existing(segments))
@@ -64,8 +64,8 @@ class CoveredRows:
         key = segment.fragment_bitmap
         known = self._bitmaps.get(key)
         if known is None:
-            found = self._reuse.fragments(segment)
-            known = self._bitmaps[key] = fragment_bitmap(()) if found is None else found
+            fragments = self._reuse.fragments(segment)
+            known = self._bitmaps[key] = fragment_bitmap(()) if fragments is None else fragments
         return known
 
     def _count(self, fragments: BitMap) -> int:

@@ -117,7 +117,10 @@ def _replaces_values(before: Snapshot, now: Snapshot, field_id: int) -> bool:
     if now.schema.field_by_id(field_id) is None:
         return False
     ids = now.fragment_positions.keys() & before.fragment_positions.keys()
-    return any(field_files(before, one, field_id) != field_files(now, one, field_id) for one in ids)
+    return any(
+        field_files(before, fragment_id, field_id) != field_files(now, fragment_id, field_id)
+        for fragment_id in ids
+    )
 
 
 def _check_unchanged(snapshot: Snapshot, now: Sequence[IndexMetadata], name: str) -> None:
@@ -146,7 +149,7 @@ def create_uncommitted(
     check_writable(snapshot.manifest.flags)
     request, name = check_new_index(snapshot, new)
     ids = list(fragment_ids)
-    if not all(isinstance(one, int) for one in ids):
+    if not all(isinstance(id_, int) for id_ in ids):
         raise InvalidTypeError(f"fragment_ids are numbers of fragments, got {fragment_ids!r}")
     fragments = snapshot.fragments(sorted(set(ids))) if new.train else []
     with discard_on_failure(snapshot.root) as files:
@@ -216,10 +219,10 @@ def check_new_index(snapshot: Snapshot, new: NewIndex) -> tuple[IndexRequest, st
 
 def by_name(snapshot: Snapshot) -> dict[str, list[IndexMetadata]]:
     """The segments of each index, in the order of the manifest."""
-    found: dict[str, list[IndexMetadata]] = {}
+    segments: dict[str, list[IndexMetadata]] = {}
     for index in indices_of(snapshot):
-        found.setdefault(index.name, []).append(index)
-    return found
+        segments.setdefault(index.name, []).append(index)
+    return segments
 
 
 def check_name(name: object) -> None:
@@ -234,7 +237,9 @@ def _default_name(request: IndexRequest, named: Mapping[str, Sequence[IndexMetad
     base = f"{_unquoted_path(request)}_idx"
     names = itertools.chain([base], (f"{base}_{number}" for number in itertools.count(2)))
     return next(
-        name for name in names if all(_may_replace(request, one) for one in named.get(name, ()))
+        name
+        for name in names
+        if all(_may_replace(request, segment) for segment in named.get(name, ()))
     )
 
 

@@ -59,8 +59,8 @@ def information(snapshot: Snapshot) -> list[IndexInformation]:
 
 def type_label(segments: Sequence[IndexMetadata]) -> str:
     """The name of the type of an index."""
-    distinct = {(one.index_details, one.index_version): one for one in segments}
-    labels = {_label(one) for one in distinct.values()}
+    distinct = {(segment.index_details, segment.index_version): segment for segment in segments}
+    labels = {_label(segment) for segment in distinct.values()}
     return UNKNOWN if len(labels) > 1 else labels.pop()
 
 

@@ -69,14 +69,14 @@ def merge(
         raise UnsupportedFeatureError(
             f"segments of the unknown type {_type_url(first)!r}{missing_plugins([first])}"
         )
-    covered = functools.reduce(operator.or_, (covered_now(snapshot, one) for one in stored))
+    covered = functools.reduce(operator.or_, (covered_now(snapshot, segment) for segment in stored))
     uuid = environment.new_uuid() if uuid is None else uuid
     draft = successor_draft(snapshot, spec, first, covered, uuid)
-    for one in stored:
-        if (one.index_version or 0) != draft.index_version:
+    for segment in stored:
+        if (segment.index_version or 0) != draft.index_version:
             raise UnsupportedFeatureError(
-                f"segment {one.uuid} has version {one.index_version}, which cannot be merged to "
-                f"version {draft.index_version}"
+                f"segment {segment.uuid} has version {segment.index_version}, which cannot be "
+                f"merged to version {draft.index_version}"
             )
     parts = index_parts(snapshot, stored, spec)
     with discard_on_failure(snapshot.root) as files:
@@ -90,27 +90,27 @@ def checked_segments(snapshot: Snapshot, segments: Sequence[Index]) -> tuple[Ind
     """The stored values of ``segments``; raises `InvalidInputError` unless they fit each other."""
     if not segments:
         raise InvalidInputError("at least one index segment is needed")
-    for given in segments:
-        if not isinstance(given, Index):
-            raise InvalidTypeError(f"a segment of an index is an Index, got {given!r}")
-    stored = tuple(one.to_stored() for one in segments)
+    for index in segments:
+        if not isinstance(index, Index):
+            raise InvalidTypeError(f"a segment of an index is an Index, got {index!r}")
+    stored = tuple(segment.to_stored() for segment in segments)
     first, before = stored[0], fragment_bitmap(())
     uuids_before = set[uuids.UUID]()
-    for one in stored:
-        if one.uuid in uuids_before:
-            raise InvalidInputError(f"segment {one.uuid} is given twice")
-        uuids_before.add(one.uuid)
-        if one.fields != first.fields or len(one.fields) != 1:
+    for segment in stored:
+        if segment.uuid in uuids_before:
+            raise InvalidInputError(f"segment {segment.uuid} is given twice")
+        uuids_before.add(segment.uuid)
+        if segment.fields != first.fields or len(segment.fields) != 1:
             raise InvalidInputError(
-                f"segment {one.uuid} is over fields {list(one.fields)}, and segment {first.uuid} "
-                f"over fields {list(first.fields)}"
+                f"segment {segment.uuid} is over fields {list(segment.fields)}, and segment "
+                f"{first.uuid} over fields {list(first.fields)}"
             )
-        if _type_url(one) != _type_url(first):
+        if _type_url(segment) != _type_url(first):
             raise InvalidInputError(
-                f"segment {one.uuid} has the type {_type_url(one)!r}, and segment {first.uuid} "
-                f"the type {_type_url(first)!r}"
+                f"segment {segment.uuid} has the type {_type_url(segment)!r}, and segment "
+                f"{first.uuid} the type {_type_url(first)!r}"
             )
-        covered = one.fragments or fragment_bitmap(())
+        covered = segment.fragments or fragment_bitmap(())
         if before.intersect(covered):
             twice = ", ".join(map(str, before & covered))
             raise InvalidInputError(
@@ -135,7 +135,7 @@ def commit_segments(
     check_writable(snapshot.manifest.flags)
     check_name(name)
     field = indexed_field(snapshot.schema, column)[-1]
-    new = tuple(replace(one, name=name) for one in checked_segments(snapshot, segments))
+    new = tuple(replace(segment, name=name) for segment in checked_segments(snapshot, segments))
     if new[0].fields != (field.id,):
         raise InvalidInputError(
             f"segment {new[0].uuid} was built for field {new[0].fields[0]}, but column "
@@ -144,7 +144,9 @@ def commit_segments(
     existing = [index for index in indices_of(snapshot) if index.name == name]
     if any(index.fields != (field.id,) for index in existing):
         raise IndexNameError(f"Index name {shortened(name)} already exists with different fields")
-    covered = functools.reduce(operator.or_, (one.fragments or fragment_bitmap(()) for one in new))
+    covered = functools.reduce(
+        operator.or_, (segment.fragments or fragment_bitmap(()) for segment in new)
+    )
     if any(_type_url(index) != _type_url(new[0]) for index in existing):
         missing = fragment_bitmap(snapshot.manifest.fragments.ids) - covered
         if missing:
@@ -153,9 +155,11 @@ def commit_segments(
                 f"cover fragments {list(missing)[:10]}"
             )
         covered |= fragment_bitmap(id_ for index in existing for id_ in index.fragments or ())
-    removed = tuple(one for one in existing if not one.fragments or covers_any(one, covered))
+    removed = tuple(
+        index for index in existing if not index.fragments or covers_any(index, covered)
+    )
     check_files(snapshot, new)
-    current = tuple(_without_changed_fragments(snapshot, one) for one in new)
+    current = tuple(_without_changed_fragments(snapshot, segment) for segment in new)
     return commit_change(snapshot, CreateIndex(current, removed))
 
 
@@ -169,9 +173,9 @@ def check_files(snapshot: Snapshot, segments: Sequence[IndexMetadata]) -> None:
             except ObjectNotFoundError:
                 size = None
             if size != file.size_bytes:
-                found = "is missing" if size is None else f"has {size} bytes"
+                problem = "is missing" if size is None else f"has {size} bytes"
                 raise CommitFileMissingError(
-                    f"not committed: {path!r} of segment {segment.uuid} {found}", path
+                    f"not committed: {path!r} of segment {segment.uuid} {problem}", path
                 )
 
 

@@ -209,8 +209,8 @@ class _Change:
     def write(self, writer: SegmentWriter) -> IndexMetadata:
         snapshot, spec, source = writer.snapshot, self.spec, self.source
         covered = self.fragments.copy()
-        for one in self.merged:
-            covered |= covered_now(snapshot, one)
+        for segment in self.merged:
+            covered |= covered_now(snapshot, segment)
         uuid = writer.environment.new_uuid()
         draft = successor_draft(snapshot, spec, source, covered, uuid)
         fragments = snapshot.fragments(list(self.fragments))
@@ -271,8 +271,8 @@ def _written(changes: Sequence[_Change], writer: SegmentWriter) -> Iterator[NewS
 
 def _changes(snapshot: Snapshot, options: IndexOptimization) -> Iterator[_Change]:
     named = by_name(snapshot)
-    wanted = list(named) if options.index_names is None else list(options.index_names)
-    for name in wanted:
+    names = list(named) if options.index_names is None else list(options.index_names)
+    for name in names:
         if name not in named:
             warn_caller(f"no index has the name {shortened(name)}{hint(name, named)}")
             continue
@@ -290,8 +290,8 @@ def _changes(snapshot: Snapshot, options: IndexOptimization) -> Iterator[_Change
 
 def _common_type(snapshot: Snapshot, segments: Sequence[IndexMetadata]) -> IndexTypeSpec | None:
     """The type of all segments; None if it is unknown, or if they are not parts of one index."""
-    found = {(spec_of(one), one.fields) for one in segments}
-    if len(found) != 1 or field_of(snapshot, segments[0]) is None:
+    types = {(spec_of(segment), segment.fields) for segment in segments}
+    if len(types) != 1 or field_of(snapshot, segments[0]) is None:
         return None
     return spec_of(segments[0])
 
@@ -303,26 +303,34 @@ def _change(
     options: IndexOptimization,
 ) -> _Change | None:
     existing = fragment_bitmap(snapshot.manifest.fragments.ids)
-    trained = [one for one in segments if not is_untrained(spec, one)]
+    trained = [segment for segment in segments if not is_untrained(spec, segment)]
     if options.retrain or not trained:
         if not existing and is_untrained(spec, segments[-1]):
             return None
         return _Change(spec, segments[-1], (), tuple(segments), existing, is_retrained=True)
-    untrained, segments = tuple(one for one in segments if one not in trained), trained
-    covered = functools.reduce(operator.or_, (covered_now(snapshot, one) for one in segments))
+    untrained, segments = tuple(segment for segment in segments if segment not in trained), trained
+    covered = functools.reduce(
+        operator.or_, (covered_now(snapshot, segment) for segment in segments)
+    )
     uncovered = existing - covered
     count = options.num_indices_to_merge
     chosen = tuple(segments[-count:] if count else () if count == 0 else segments[-1:])
     if uncovered and chosen:
-        stale = (one for one in segments[: -len(chosen)] if _may_have_moved_rows(snapshot, one))
+        stale = (
+            segment
+            for segment in segments[: -len(chosen)]
+            if _may_have_moved_rows(snapshot, segment)
+        )
         chosen = (*stale, *chosen)
     if not uncovered and (count is None or min(count, len(chosen)) < 2):
         return None
     assert segments[-1].index_details is not None
     version = written_version(snapshot, spec, segments[-1].index_details.value)
-    if any((one.index_version or 0) != version for one in chosen):
+    if any((segment.index_version or 0) != version for segment in chosen):
         # Other versions may have other row numbers, or lack what the new version needs.
-        again = functools.reduce(operator.or_, (covered_now(snapshot, one) for one in chosen))
+        again = functools.reduce(
+            operator.or_, (covered_now(snapshot, segment) for segment in chosen)
+        )
         replaced = (*chosen, *untrained)
         return _Change(spec, segments[-1], (), replaced, uncovered | again, is_retrained=True)
     return _Change(spec, segments[-1], chosen, (*chosen, *untrained), uncovered)

@@ -65,31 +65,31 @@ def index_request(
     an index, and `InvalidInputError` for wrong parameters.
     """
     if isinstance(kind, IndexConfig) or _is_config(kind):
-        given = kind.parameters or {}
-        if not isinstance(given, Mapping):
-            raise InvalidTypeError(f"the parameters of an index are a dict, got {given!r}")
-        kind, parameters = kind.index_type, {**given, **parameters}
+        own_parameters = kind.parameters or {}
+        if not isinstance(own_parameters, Mapping):
+            raise InvalidTypeError(f"the parameters of an index are a dict, got {own_parameters!r}")
+        kind, parameters = kind.index_type, {**own_parameters, **parameters}
     if not isinstance(kind, str):
         raise InvalidTypeError(f"index_type must be a string or an IndexConfig, got {kind!r}")
     lineage = indexed_field(snapshot.schema, column)
     spec = spec_named(kind)
     if spec.kinds:
         parameters = {"kind": _kind_of(spec, kind), **parameters}
-    found, field = index_type(spec), lineage[-1]
+    type_, field = index_type(spec), lineage[-1]
     path = format_path([part.name for part in lineage])
-    if field.is_blob or not found.accepts(field.storage_type):
+    if field.is_blob or not type_.accepts(field.storage_type):
         raise InvalidTypeError(
             f"column {path} cannot have an index of type {spec.label}: its values have the type "
             f"{field.arrow_type}{' and are blobs' if field.is_blob else ''}"
         )
-    found.check_parameters(parameters)
-    found.check_column(field.storage_type, parameters)
+    type_.check_parameters(parameters)
+    type_.check_column(field.storage_type, parameters)
     is_stable = snapshot.manifest.uses_stable_row_ids
-    if is_stable and not found.accepts_stable_row_ids(found.details_of(parameters)):
+    if is_stable and not type_.accepts_stable_row_ids(type_.details_of(parameters)):
         raise UnsupportedFeatureError(
             f"an index of type {spec.label} with these parameters in a table with stable row ids"
         )
-    return IndexRequest(lineage, spec, found, dict(parameters))
+    return IndexRequest(lineage, spec, type_, dict(parameters))
 
 
 def _kind_of(spec: IndexTypeSpec, name: str) -> str:
@@ -127,7 +127,7 @@ def indexed_field(schema: Schema, column: str | Sequence[str]) -> tuple[Field, .
     in a list or map.
     """
     if not isinstance(column, str):
-        if not isinstance(column, Sequence) or not all(isinstance(one, str) for one in column):
+        if not isinstance(column, Sequence) or not all(isinstance(name, str) for name in column):
             raise InvalidTypeError(f"column must be a string, got {column!r}")
         if len(column) != 1:
             raise UnsupportedFeatureError("an index has exactly one column")
@@ -151,13 +151,13 @@ def _exact(schema: Schema, column: str) -> tuple[Field, ...]:
 
 def _ignoring_case(schema: Schema, column: str) -> tuple[Field, ...]:
     paths = [schema.path_of(field.id) for field in schema.walk()]
-    wanted = column.casefold()
-    found = [path for path in paths if path.casefold() == wanted]
-    found = found or [one.name for one in schema.fields if one.name.casefold() == wanted]
-    if len(found) > 1:
-        raise ColumnNotFoundError(f"column {shortened(column)} may be any of {', '.join(found)}")
-    if not found:
+    folded = column.casefold()
+    matches = [path for path in paths if path.casefold() == folded]
+    matches = matches or [field.name for field in schema.fields if field.name.casefold() == folded]
+    if len(matches) > 1:
+        raise ColumnNotFoundError(f"column {shortened(column)} may be any of {', '.join(matches)}")
+    if not matches:
         raise ColumnNotFoundError(
             f"{shortened(column)} not found in schema{did_you_mean(column, paths)}"
         )
-    return schema.lineage(found[0])
+    return schema.lineage(matches[0])

@@ -126,7 +126,9 @@ class FragmentRows:
         outputs = [Output(value, path), Output(META_FIELDS[meta], (meta,))]
         spans = self.spans
         if spans is None:
-            spans = tuple(Span(one, 0, snapshot.physical_rows(one)) for one in self.fragments)
+            spans = tuple(
+                Span(fragment, 0, snapshot.physical_rows(fragment)) for fragment in self.fragments
+            )
         return ScanPlan(
             projection=Projection.of(schema, outputs),
             rows=SpanRows(spans),
@@ -140,7 +142,9 @@ def sampled_rows(rows: FragmentRows, count: int, seed: int = 0) -> FragmentRows:
 
     All rows if there are no more. Deleted rows count, too.
     """
-    sizes = np.array([rows.snapshot.physical_rows(one) for one in rows.fragments], np.int64)
+    sizes = np.array(
+        [rows.snapshot.physical_rows(fragment) for fragment in rows.fragments], np.int64
+    )
     ends = np.cumsum(-(-sizes // BLOCK_ROWS))
     num_blocks = -(-count // BLOCK_ROWS)
     if not len(ends) or num_blocks >= ends[-1]:
@@ -150,38 +154,38 @@ def sampled_rows(rows: FragmentRows, count: int, seed: int = 0) -> FragmentRows:
     owners = np.searchsorted(ends, blocks, side="right")
     starts = BLOCK_ROWS * (blocks - np.append(0, ends)[owners])
     stops = np.minimum(starts + BLOCK_ROWS, sizes[owners])
-    places = zip(owners.tolist(), starts.tolist(), stops.tolist(), strict=True)
-    spans = tuple(Span(rows.fragments[owner], start, stop) for owner, start, stop in places)
+    sampled_blocks = zip(owners.tolist(), starts.tolist(), stops.tolist(), strict=True)
+    spans = tuple(Span(rows.fragments[owner], start, stop) for owner, start, stop in sampled_blocks)
     return replace(rows, spans=spans)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AddressesInFragments:
-    """The map of row addresses: keeps rows that are in one of the fragments ``kept`` now.
+    """The map of row addresses: keeps rows that are in one of the fragments ``fragments`` now.
 
     ``rewrites`` has the addresses after compactions that did not change the indices.
     """
 
     rewrites: AddressMap
-    kept: BitMap
+    fragments: BitMap
 
     def moved(self, rows: RowNumbers) -> tuple[RowNumbers, npt.NDArray[np.bool_]]:
         """The address of each row now, and True if its fragment is kept."""
         now, is_live = self.rewrites.moved(rows)
-        kept = np.array(self.kept.to_array(), np.uint64)
-        return now, is_live & np.isin(now >> _HIGH_BITS, kept)
+        fragment_ids = np.array(self.fragments.to_array(), np.uint64)
+        return now, is_live & np.isin(now >> _HIGH_BITS, fragment_ids)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowIdsInFragments:
-    """The map of row ids: keeps rows that are in one of the fragments ``kept`` of a version."""
+    """The map of row ids: keeps rows that are in one of some ``fragments`` of a version."""
 
     snapshot: Snapshot
-    kept: BitMap
+    fragments: BitMap
 
     def moved(self, rows: RowNumbers) -> tuple[RowNumbers, npt.NDArray[np.bool_]]:
         """Each id, and True if its live row is in a kept fragment."""
-        places = live_places(self.snapshot, rows)
+        locations = live_places(self.snapshot, rows)
         positions = self.snapshot.fragment_positions
-        kept = [positions[id_] for id_ in self.kept if id_ in positions]
-        return rows, (places >= 0) & np.isin(places >> 32, kept)
+        kept_positions = [positions[id_] for id_ in self.fragments if id_ in positions]
+        return rows, (locations >= 0) & np.isin(locations >> 32, kept_positions)

@@ -111,10 +111,10 @@ def is_untrained(spec: IndexTypeSpec, segment: IndexMetadata) -> bool:
 
 def covered_now(snapshot: Snapshot, segment: IndexMetadata) -> BitMap:
     """The existing fragments whose rows ``segment`` has; none if they are unknown."""
-    found = fragment_reuse(snapshot).fragments(segment)
-    if found is None:
+    fragments = fragment_reuse(snapshot).fragments(segment)
+    if fragments is None:
         return fragment_bitmap(())
-    return found & fragment_bitmap(snapshot.manifest.fragments.ids)
+    return fragments & fragment_bitmap(snapshot.manifest.fragments.ids)
 
 
 def field_files(snapshot: Snapshot, fragment_id: int, field_id: int) -> list[str] | None:
@@ -168,14 +168,16 @@ def index_parts(
     """
     parts, before = [], fragment_bitmap(())
     for segment in segments:
-        kept = covered_now(snapshot, segment) - before
-        before |= kept
-        rows: RowMap = AddressesInFragments(fragment_reuse(snapshot).map, kept)
+        fragments = covered_now(snapshot, segment) - before
+        before |= fragments
+        rows: RowMap = AddressesInFragments(fragment_reuse(snapshot).map, fragments)
         if uses_row_ids(snapshot, segment):
-            rows = RowIdsInFragments(snapshot, kept)
+            rows = RowIdsInFragments(snapshot, fragments)
         parts.append(
             IndexPart(
-                open_index(snapshot, segment, spec), rows, segment_rows(snapshot, segment, kept)
+                open_index(snapshot, segment, spec),
+                rows,
+                segment_rows(snapshot, segment, fragments),
             )
         )
     return tuple(parts)

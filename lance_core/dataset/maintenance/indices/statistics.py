@@ -24,10 +24,10 @@ from lance_core.table.indices.index_metadata import IndexMetadata
 def index_statistics(snapshot: Snapshot, name: str) -> dict[str, Any]:
     """The statistics of an index; see `LanceStats.index_stats`."""
     segments = segments_named(snapshot, name)
-    per_segment = [_of_segment(snapshot, one) for one in segments]
+    per_segment = [_of_segment(snapshot, segment) for segment in segments]
     covered = CoveredRows(snapshot)
     num_fragments, rows = len(covered.existing(segments)), covered.count(segments)
-    times = [one.created_at for one in segments if one.created_at is not None]
+    times = [segment.created_at for segment in segments if segment.created_at is not None]
     return {
         "index_type": type_label(segments),
         "name": name,
@@ -39,7 +39,7 @@ def index_statistics(snapshot: Snapshot, name: str) -> dict[str, Any]:
         "num_indexed_rows": rows,
         "num_unindexed_fragments": len(snapshot.manifest.fragments) - num_fragments,
         "num_unindexed_rows": snapshot.num_rows - rows,
-        "num_indexed_rows_per_delta": [covered.count([one]) for one in segments],
+        "num_indexed_rows_per_delta": [covered.count([segment]) for segment in segments],
         "updated_at_timestamp_ms": max(times, default=None),
     }
 
@@ -57,14 +57,14 @@ def prewarm(
     snapshot: Snapshot, name: str, uuids_: Iterable[str | uuids.UUID] | None = None
 ) -> None:
     """Load an index, or some of its segments; see `LanceDataset.prewarm_index`."""
-    segments = {one.uuid: one for one in segments_named(snapshot, name)}
+    segments = {segment.uuid: segment for segment in segments_named(snapshot, name)}
     if uuids_ is None:
-        wanted = list(segments)
+        chosen = list(segments)
     elif isinstance(uuids_, str | uuids.UUID):
         raise InvalidTypeError(f"index_segments is a list of the UUIDs of segments, got {uuids_!r}")
     else:
-        wanted = [to_uuid(str(one)) for one in uuids_]
-    for uuid in wanted:
+        chosen = [to_uuid(str(text)) for text in uuids_]
+    for uuid in chosen:
         if uuid not in segments:
             raise IndexNotFoundError(f"Lance index not found: name={name}, segment {uuid}")
         spec = spec_of(segments[uuid])

@@ -82,8 +82,8 @@ def commit_valid_segments(
     valid = list(segments)
     attempts = 0
     while valid:
-        new = tuple(one.index for one in valid)
-        removed = tuple(index for one in valid for index in one.replaced)
+        new = tuple(segment.index for segment in valid)
+        removed = tuple(index for segment in valid for index in segment.replaced)
         transaction = new_transaction(snapshot, CreateIndex(new, removed), environment)
         try:
             snapshot = files.commit(snapshot, transaction, options)
@@ -91,15 +91,15 @@ def commit_valid_segments(
         except CommitConflictError as error:
             attempts += 1
             if attempts >= _MAX_ATTEMPTS:
-                left |= {one.index.name: str(error) for one in valid}
+                left |= {segment.index.name: str(error) for segment in valid}
                 valid = []
                 break
         environment.sleep(backoff(attempts, _FIRST_PAUSE, _MAX_PAUSE, environment.random))
         snapshot = open_table.open_version(base.root)
         valid, left = _fitted(base, snapshot, segments)
-    used = {str(one.index.uuid) for one in valid}
+    used = {str(segment.index.uuid) for segment in valid}
     files.discard_others(lambda path: path.split("/")[1] not in used)
-    return CommittedSegments(snapshot, frozenset(one.index.name for one in valid), left)
+    return CommittedSegments(snapshot, frozenset(segment.index.name for segment in valid), left)
 
 
 def _fitted(
@@ -115,7 +115,7 @@ def _fitted(
     for segment in segments:
         name, covered = segment.index.name, segment.index.fragments or fragment_bitmap(())
         same = unchanged_fragments(base, newest, covered, segment.index.fields[0])
-        others = [one for one in named.get(name, ()) if one.uuid not in before]
+        others = [index for index in named.get(name, ()) if index.uuid not in before]
         reason = _conflict(newest, segment, same, named.get(name, ()), others)
         if reason is not None:
             left[name] = reason

@@ -37,7 +37,7 @@ def _problems(snapshot: Snapshot, segments: tuple[IndexMetadata, ...]) -> Iterat
         raise UnsupportedFeatureError(
             f"index {segments[0].name!r} cannot be verified{missing_plugins(segments)}"
         )
-    trained = [one for one in segments if not is_untrained(spec, one)]
+    trained = [segment for segment in segments if not is_untrained(spec, segment)]
     parts = index_parts(snapshot, trained, spec)
     for segment, part in zip(trained, parts, strict=True):
         for problem in index_type(spec).verify(part):
@@ -53,5 +53,5 @@ def _problems(snapshot: Snapshot, segments: tuple[IndexMetadata, ...]) -> Iterat
 def _address(snapshot: Snapshot, segment: IndexMetadata, row: int) -> int | None:
     if not uses_row_ids(snapshot, segment):
         return row
-    places = live_places(snapshot, np.array([row], np.uint64))
-    return None if places[0] < 0 else int(addresses_at(snapshot, places)[0])
+    locations = live_places(snapshot, np.array([row], np.uint64))
+    return None if locations[0] < 0 else int(addresses_at(snapshot, locations)[0])

@@ -141,17 +141,17 @@ def _pairs_that_satisfy(
     last, stop = -1, 0
     while stop < len(pairs):
         start, stop = stop, stop + condition.sizer.rows
-        some, chosen = pairs.part(start, stop)
-        keep = condition.mask(rows, some, chosen)
+        targets, chosen = pairs.part(start, stop)
+        keep = condition.mask(rows, targets, chosen)
         if not keep.any():
             continue
-        some, chosen = some[keep], chosen[keep]
-        is_last = int(some[0]) == last
-        again = np.flatnonzero(some[1:] == some[:-1])
+        targets, chosen = targets[keep], chosen[keep]
+        is_last = int(targets[0]) == last
+        again = np.flatnonzero(targets[1:] == targets[:-1])
         if is_last or len(again):
             raise _ambiguous(plan, rows, int(chosen[0 if is_last else again[0]]))
-        last = int(some[-1])
-        addresses.append(some)
+        last = int(targets[-1])
+        addresses.append(targets)
         numbers.append(chosen)
     return np.concatenate(addresses), np.concatenate(numbers)
 

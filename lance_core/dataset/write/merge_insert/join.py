@@ -87,7 +87,7 @@ class Join:
         if self._unmatched is None or deletions.constant(self._unmatched) is False:
             return none
         rows = addresses_of(deletions.find(self.snapshot, self._unmatched))
-        matched = np.concatenate([none, *(one.matched for one in decisions)])
+        matched = np.concatenate([none, *(decision.matched for decision in decisions)])
         return np.setdiff1d(rows, matched, assume_unique=True)
 
     def _spilled_keys(self) -> SpilledRows:
@@ -105,6 +105,6 @@ class Join:
 
 def _matches(index: KeyIndex, target: pa.Table) -> KeyMatches:
     """The rows of a partition of the target whose key is in ``index``."""
-    found = index.find(target.columns[:-1])
+    matches = index.find(target.columns[:-1])
     addresses = target.column(ROW_ADDRESS).to_numpy()
-    return KeyMatches(addresses[found.rows], found.members)
+    return KeyMatches(addresses[matches.rows], matches.members)

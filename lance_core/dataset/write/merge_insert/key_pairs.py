@@ -30,13 +30,13 @@ def key_pairs(snapshot: Snapshot, keys: pa.Table, fragment_ids: Iterable[int] | 
             )
     index = KeyIndex(keys.columns, snapshot.root.registry.kernels)
     fragments = None if fragment_ids is None else snapshot.fragments(list(fragment_ids))
-    found = find_keys(snapshot, keys.column_names, index, fragments)
+    matches = find_keys(snapshot, keys.column_names, index, fragments)
     # The rows of the source by key: those of key k begin at starts[k], after the rows with a null.
     order = np.argsort(index.keys, kind="stable")
     starts = np.searchsorted(index.keys[order], np.arange(len(index) + 1))
-    counts = np.diff(starts)[found.keys]
+    counts = np.diff(starts)[matches.keys]
     ends = np.cumsum(counts)
     within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - counts, counts)
-    positions = order[np.repeat(starts[:-1][found.keys], counts) + within]
-    addresses = np.repeat(found.addresses, counts)
+    positions = order[np.repeat(starts[:-1][matches.keys], counts) + within]
+    addresses = np.repeat(matches.addresses, counts)
     return pa.table({ADDRESS: from_numpy(addresses), POSITION: from_numpy(positions)})

@@ -45,12 +45,12 @@ class KeyIndex:
         for number, column in enumerate(columns):
             index = _column_index(column, kernels)
             self._columns.append(index)
-            found = _search(index, column, rows, is_whole=number == 0)
-            rows, codes = rows[found.rows], found.members
+            matches = _search(index, column, rows, is_whole=number == 0)
+            rows, codes = rows[matches.rows], matches.members
             if number == 0:
                 members = codes
                 continue
-            codes += members[found.rows] * len(index)
+            codes += members[matches.rows] * len(index)
             tuples, members = np.unique(codes, return_inverse=True)
             self._tuples.append(IntegerIndex(tuples))
         self.keys = np.full(len(columns[0]), -1, np.int64)
@@ -61,14 +61,14 @@ class KeyIndex:
 
     def find(self, columns: Sequence[pa.ChunkedArray]) -> MemberRows:
         """The rows of ``columns`` whose key is in the index, and the numbers of their keys."""
-        found = self._columns[0].find(columns[0])
+        matches = self._columns[0].find(columns[0])
         later = zip(self._columns[1:], columns[1:], self._tuples, strict=True)
         for index, column, tuples in later:
-            here = _search(index, column, found.rows)
-            codes = here.members + found.members[here.rows] * len(index)
+            here = _search(index, column, matches.rows)
+            codes = here.members + matches.members[here.rows] * len(index)
             whole, members = self._kernels.find_integers(codes, tuples)
-            found = MemberRows(found.rows[here.rows[whole]], members)
-        return found
+            matches = MemberRows(matches.rows[here.rows[whole]], members)
+        return matches
 
     def integers(self, types: Sequence[pa.DataType]) -> IntegerIndex | None:
         """The keys as integers of the same bits; None unless ``types`` is their one type.
@@ -139,19 +139,19 @@ class _Bits:
     def find(self, column: pa.ChunkedArray) -> MemberRows:
         if pa.types.is_null(column.type):
             return MemberRows(_NOTHING, _NOTHING)
-        found, start = [], 0
+        matches, start = [], 0
         for chunk in column.chunks:
             rows, members = self._kernels.find_integers(as_integers(chunk), self.integers)
             if chunk.null_count:
                 is_valid = np.asarray(chunk.is_valid())[rows]
                 rows, members = rows[is_valid], members[is_valid]
-            found.append(MemberRows(rows + start, members))
+            matches.append(MemberRows(rows + start, members))
             start += len(chunk)
-        if len(found) == 1:
-            return found[0]
+        if len(matches) == 1:
+            return matches[0]
         return MemberRows(
-            np.concatenate([_NOTHING, *(one.rows for one in found)]),
-            np.concatenate([_NOTHING, *(one.members for one in found)]),
+            np.concatenate([_NOTHING, *(part.rows for part in matches)]),
+            np.concatenate([_NOTHING, *(part.members for part in matches)]),
         )
 
 
@@ -211,9 +211,9 @@ class _Values:
     def find(self, column: pa.ChunkedArray) -> MemberRows:
         import pyarrow.compute as pc
 
-        places = pc.index_in(column, value_set=self._values, skip_nulls=True)
-        rows = np.flatnonzero(np.asarray(combine_chunks(places.is_valid())))
-        members = np.asarray(combine_chunks(places.drop_null())).astype(np.int64)
+        positions = pc.index_in(column, value_set=self._values, skip_nulls=True)
+        rows = np.flatnonzero(np.asarray(combine_chunks(positions.is_valid())))
+        members = np.asarray(combine_chunks(positions.drop_null())).astype(np.int64)
         return MemberRows(rows, members)
 
 
@@ -231,8 +231,8 @@ class _Structs:
 
     def find(self, column: pa.ChunkedArray) -> MemberRows:
         rows = _valid_rows(column)
-        found = self._index.find(_children(column, rows))
-        return MemberRows(rows[found.rows], found.members)
+        matches = self._index.find(_children(column, rows))
+        return MemberRows(rows[matches.rows], matches.members)
 
 
 def _valid_rows(column: pa.ChunkedArray) -> Int64Array:

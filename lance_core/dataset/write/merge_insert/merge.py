@@ -94,8 +94,8 @@ def write_merge(join: Join, files: NewFiles, environment: Environment = SYSTEM) 
         return _work(join, operation, decisions, inserted, 0, environment)
     batches = NewValues(snapshot, join.source).batches(decisions)
     new = write_rows(snapshot, files, batches, version=plan.version)
-    updates = np.concatenate([one.updates for one in decisions])
-    deletes = np.concatenate([unmatched, *(one.deletes for one in decisions)])
+    updates = np.concatenate([decision.updates for decision in decisions])
+    deletes = np.concatenate([unmatched, *(decision.deletes for decision in decisions)])
     row_ids = ids_at(snapshot, updates) if snapshot.manifest.uses_stable_row_ids else None
     rows = by_fragment(np.concatenate([updates, deletes]))
     moved = move_rows(snapshot, files, rows, new, row_ids=row_ids, environment=environment)
@@ -116,8 +116,8 @@ def _work(
     environment: Environment,
 ) -> MergeWork:
     result = MergeResult(
-        num_inserted_rows=sum(len(one.inserts) for one in decisions),
-        num_updated_rows=sum(len(one.updates) for one in decisions),
+        num_inserted_rows=sum(len(decision.inserts) for decision in decisions),
+        num_updated_rows=sum(len(decision.updates) for decision in decisions),
         num_deleted_rows=num_deleted,
     )
     properties = join.plan.properties

@@ -56,10 +56,10 @@ def check_can_rewrite_columns(plan: MergePlan, present: Schema, missing: Schema)
         "the source has no column besides the keys": not names,
         "the source has a blob column": is_blob,
     }
-    found = "; ".join(reason for reason, holds in reasons.items() if holds)
-    if found:
+    problems = "; ".join(reason for reason, holds in reasons.items() if holds)
+    if problems:
         raise MergeError(
-            f"write mode 'rewrite_columns' cannot express this merge insert: {found}. "
+            f"write mode 'rewrite_columns' cannot express this merge insert: {problems}. "
             "Use 'auto' or 'rewrite_rows' instead"
         )
 
@@ -78,11 +78,11 @@ class NewColumns:
             join.snapshot,
             ScanOptions(columns=names, batch_size=BATCH_ROWS, with_row_address=True),
         )
-        addresses = np.concatenate([one.updates for one in decisions])
+        addresses = np.concatenate([decision.updates for decision in decisions])
         order = np.argsort(addresses)
         self._addresses = addresses[order]
-        self._rows = np.concatenate([one.update_rows for one in decisions])[order]
-        sizes = [len(one.updates) for one in decisions]
+        self._rows = np.concatenate([decision.update_rows for decision in decisions])[order]
+        sizes = [len(decision.updates) for decision in decisions]
         self._parts = np.repeat(np.arange(len(decisions)), sizes)[order]
 
     def write(self) -> Update:
@@ -92,7 +92,10 @@ class NewColumns:
         written = self._files.write_all(fragments, self._values)
         offsets = {}
         if snapshot.manifest.uses_stable_row_ids:
-            offsets = {id_: encode_fragment_ids(BitMap(some)) for id_, some in rows.items()}
+            offsets = {
+                id_: encode_fragment_ids(BitMap(offsets_of_fragment))
+                for id_, offsets_of_fragment in rows.items()
+            }
         return Update(
             (),
             written,
@@ -114,16 +117,16 @@ class NewColumns:
         rows = batch.column(ROW_ADDRESS).to_numpy()
         first = int(np.searchsorted(self._addresses, rows[0]))
         stop = int(np.searchsorted(self._addresses, rows[-1], side="right"))
-        places = np.searchsorted(rows, self._addresses[first:stop])
+        updated = np.searchsorted(rows, self._addresses[first:stop])
         chosen = self._new_rows(self._parts[first:stop], self._rows[first:stop])
         source = np.arange(len(rows))
-        source[places] = len(rows) + np.arange(stop - first)
+        source[updated] = len(rows) + np.arange(stop - first)
         columns = []
         for field in self._fields:
             old = to_storage(batch.column(field.name), field)
             if stop > first:
                 new = combine_chunks(chosen.column(field.name))
-                merged = merged_values(field, new, take_rows(old, from_numpy(places)))
+                merged = merged_values(field, new, take_rows(old, from_numpy(updated)))
                 old = take_rows(_joined(old, merged), from_numpy(source))
             columns.append(old)
         return pa.RecordBatch.from_arrays(columns, names=[field.name for field in self._fields])
@@ -136,9 +139,9 @@ class NewColumns:
         for number in np.unique(parts).tolist():
             table = self._source.part(number).select(names)
             tables.append(take_rows(table, from_numpy(rows[order][parts[order] == number])))
-        places = np.empty(len(order), np.int64)
-        places[order] = np.arange(len(order))
-        return take_rows(pa.concat_tables(tables), from_numpy(places))
+        positions = np.empty(len(order), np.int64)
+        positions[order] = np.arange(len(order))
+        return take_rows(pa.concat_tables(tables), from_numpy(positions))
 
 
 def _joined(old: pa.Array, new: pa.Array) -> pa.Array:

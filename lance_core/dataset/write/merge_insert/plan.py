@@ -126,10 +126,10 @@ def _names(on: str | Iterable[str] | None) -> list[str]:
 def _column(schema: Schema, name: str) -> Field:
     plain = name[1:-1].replace("``", "`") if name[:1] == name[-1:] == "`" else name
     for known in (name, plain):
-        for one in schema.fields:
-            if one.name == known:
-                return one
-    folded = [one for one in schema.fields if one.name.lower() == plain.lower()]
+        for candidate in schema.fields:
+            if candidate.name == known:
+                return candidate
+    folded = [field for field in schema.fields if field.name.lower() == plain.lower()]
     if len(folded) != 1:
         raise InvalidInputError(
             f"merge insert key column {name!r} does not exist in the schema"
@@ -140,5 +140,5 @@ def _column(schema: Schema, name: str) -> Field:
 
 def primary_key(schema: Schema) -> list[Field]:
     """The top-level fields of the unenforced primary key, in the order of the key."""
-    keys = [one for one in schema.fields if one.unenforced_primary_key]
-    return sorted(keys, key=lambda one: one.unenforced_primary_key_position)
+    keys = [field for field in schema.fields if field.unenforced_primary_key]
+    return sorted(keys, key=lambda field: field.unenforced_primary_key_position)

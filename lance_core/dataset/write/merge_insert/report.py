@@ -22,7 +22,7 @@ def analysis(join: Join, files: NewFiles) -> str:
     started = time.perf_counter()
     work = write_merge(join, files)
     elapsed = 1000 * (time.perf_counter() - started)
-    sizes = [file.file_size_bytes or 0 for one in files.data for file in one.files]
+    sizes = [file.file_size_bytes or 0 for fragment in files.data for file in fragment.files]
     counts = ", ".join(f"{name}={count}" for name, count in sorted(work.result.items()))
     source = join.source
     rows = sum(source.part(number).num_rows for number in range(source.num_parts))

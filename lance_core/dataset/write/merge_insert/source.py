@@ -84,19 +84,19 @@ class Source:
 
 
 def source_schemas(
-    table: Schema, given: pa.Schema, plan: MergePlan, version: FileVersion
+    table: Schema, source: pa.Schema, plan: MergePlan, version: FileVersion
 ) -> tuple[Schema, Schema]:
-    """`Source.schema` and `Source.missing` for rows with the schema ``given``.
+    """`Source.schema` and `Source.missing` for rows with the schema ``source``.
 
     Raises `SchemaMismatchError` if a key column or a column to insert is missing, for columns that
     the table does not have, for other types, and for structs in lists or maps that lack members.
     """
     for name in plan.on:
-        if name not in given.names:
+        if name not in source.names:
             raise SchemaMismatchError(
-                f"the source has no key column {name!r}{hint(name, given.names)}"
+                f"the source has no key column {name!r}{hint(name, source.names)}"
             )
-    arrow = stored_schema(given, version, table)
+    arrow = stored_schema(source, version, table)
     relaxed = replace(table, fields=tuple(map(_nullable, table.fields)))
     offered = append_schema(relaxed, arrow)
     _check_keys(table, plan.on)
@@ -121,17 +121,21 @@ def _divided(table: Schema, leaves: frozenset[int]) -> tuple[Schema, Schema]:
 
 
 def _leaves(schema: Schema) -> frozenset[int]:
-    return frozenset(one.id for one in schema.walk() if not one.children)
+    return frozenset(field.id for field in schema.walk() if not field.children)
 
 
 def _required(missing: Schema) -> list[str]:
-    return [one.name for one in missing.walk() if not one.nullable]
+    return [field.name for field in missing.walk() if not field.nullable]
 
 
 def _partial_lists(present: Schema, missing: Schema) -> list[str]:
     """The paths of lists and maps of structs of which the source lacks members."""
-    ids = {one.id for one in missing.walk()}
-    return [present.path_of(one.id) for one in present.walk() if one.id in ids and _has_items(one)]
+    ids = {field.id for field in missing.walk()}
+    return [
+        present.path_of(field.id)
+        for field in present.walk()
+        if field.id in ids and _has_items(field)
+    ]
 
 
 def _has_items(field: Field) -> bool:
@@ -141,13 +145,13 @@ def _has_items(field: Field) -> bool:
 
 def _shape(schema: Schema) -> list[tuple[object, ...]]:
     """All that rows of the schema depend on; metadata may change."""
-    return [(one.id, one.name, one.logical_type, one.nullable) for one in schema.walk()]
+    return [(field.id, field.name, field.logical_type, field.nullable) for field in schema.walk()]
 
 
 def _check_keys(table: Schema, names: Sequence[str]) -> None:
-    for one in table.fields:
-        if one.name in names and (one.is_json or one.is_blob):
-            raise UnsupportedFeatureError(f"column {one.name!r} cannot be a key of a merge")
+    for field in table.fields:
+        if field.name in names and (field.is_json or field.is_blob):
+            raise UnsupportedFeatureError(f"column {field.name!r} cannot be a key of a merge")
 
 
 def _nullable(field: Field) -> Field:
@@ -155,8 +159,8 @@ def _nullable(field: Field) -> Field:
 
 
 def _pruned(table: Schema, leaves: frozenset[int]) -> Schema:
-    kept = (keep_ids(field, leaves) for field in table.fields)
-    return replace(table, fields=tuple(field for field in kept if field is not None))
+    pruned = (keep_ids(field, leaves) for field in table.fields)
+    return replace(table, fields=tuple(field for field in pruned if field is not None))
 
 
 def read_source(
@@ -175,19 +179,19 @@ def read_source(
     stored = replace(schema, fields=tuple(map(given_to_files, schema.fields)))
     arrow = stored.storage_schema()
     batches = (align_batch(batch, stored) for batch in _batches(reader))
-    kept: list[pa.RecordBatch] = []
+    read_batches: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
-        kept.append(batch)
+        read_batches.append(batch)
         size += batch.nbytes
         if size > budget:
             with SpilledRows(folder, "source", arrow, keys, budget) as spilled:
-                spilled.write(pa.Table.from_batches(kept, arrow))
-                kept.clear()
+                spilled.write(pa.Table.from_batches(read_batches, arrow))
+                read_batches.clear()
                 for later in batches:
                     spilled.write(pa.Table.from_batches([later], arrow))
             return Source(schema, missing, None, spilled)
-    table = with_joined_chunks(pa.Table.from_batches(kept, arrow))
+    table = with_joined_chunks(pa.Table.from_batches(read_batches, arrow))
     return Source(schema, missing, table)
 
 

@@ -120,7 +120,7 @@ def find_keys(
             return _indexed_matches(snapshot, plan, index)
     spans = all_spans(snapshot)
     if fragments is not None:
-        spans = tuple(Span(one, 0, snapshot.physical_rows(one)) for one in fragments)
+        spans = tuple(Span(fragment, 0, snapshot.physical_rows(fragment)) for fragment in fragments)
 
     plan = ScanPlan(select(schema, list(names)), SpanRows(spans), schema)
     types = [field.storage_type for field in plan.projection.fields]
@@ -183,15 +183,15 @@ def _read_at(
 ) -> pa.Table:
     """`read_rows` of the rows at ``addresses``, of which there are some, in their order."""
     order: Int64Array | None = None
-    wanted = addresses.astype(np.int64)
-    if len(wanted) > 1 and not (wanted[1:] > wanted[:-1]).all():
-        wanted, order = np.unique(wanted, return_inverse=True)
+    rows = addresses.astype(np.int64)
+    if len(rows) > 1 and not (rows[1:] > rows[:-1]).all():
+        rows, order = np.unique(rows, return_inverse=True)
 
     def read(part: tuple[int, Int64Array]) -> pa.Table:
         fragment = snapshot.fragment(part[0])
         return read_rows(snapshot, fragment, fields, meta, packed_rows(part[1] & 0xFFFFFFFF))
 
-    parts = list(runs(wanted >> 32, wanted))
+    parts = list(runs(rows >> 32, rows))
     tables = list(
         in_order(read, parts, tuning().ahead.local_fragments, is_io_bound=snapshot.is_io_bound)
     )
@@ -220,12 +220,12 @@ class OldRows:
         """The live rows at ``addresses`` in their order: parts of ``addresses`` and their rows."""
         start = 0
         while start < len(addresses):
-            some = addresses[start : start + self._sizer.rows]
-            for first, stop in self._cuts(some):
-                rows = _read_at(self._snapshot, some[first:stop], self._fields, ())
+            part = addresses[start : start + self._sizer.rows]
+            for first, stop in self._cuts(part):
+                rows = _read_at(self._snapshot, part[first:stop], self._fields, ())
                 self._sizer.observe(rows.num_rows, rows.nbytes)
                 yield slice(start + first, start + stop), rows
-            start += len(some)
+            start += len(part)
 
     def _cuts(self, addresses: Addresses) -> Iterable[tuple[int, int]]:
         """The parts of ``addresses`` whose blobs are not too large to be read at once."""
@@ -246,10 +246,10 @@ class OldRows:
 
 def by_fragment(addresses: Addresses) -> dict[int, RowOffsets]:
     """Distinct ``addresses`` as ascending offsets by fragment id."""
-    wanted = np.sort(addresses).astype(np.int64)
+    ascending = np.sort(addresses).astype(np.int64)
     return {
         fragment_id: (part & 0xFFFFFFFF).astype(np.uint32)
-        for fragment_id, part in runs(wanted >> 32, wanted)
+        for fragment_id, part in runs(ascending >> 32, ascending)
     }
 
 
@@ -266,7 +266,7 @@ def ids_at(snapshot: Snapshot, addresses: Addresses) -> Addresses:
     start = 0
     for id_, offsets in by_fragment(addresses).items():
         rows = RowIndices(offsets.astype(np.int64))
-        places = order[start : start + len(offsets)]
-        ids[places] = meta_column(snapshot, snapshot.fragment(id_), ROW_ID, rows)
+        positions = order[start : start + len(offsets)]
+        ids[positions] = meta_column(snapshot, snapshot.fragment(id_), ROW_ID, rows)
         start += len(offsets)
     return ids

@@ -279,11 +279,11 @@ class Adding(AddedColumns):
     def _stored(self, text: str, fragment: Fragment) -> Fragment | None:
         """The fragment of a checkpoint, if it is ``fragment`` with a file of these columns."""
         with contextlib.suppress(InvalidInputError, UnsupportedFeatureError):
-            found = FragmentMetadata.from_json(text).to_fragment()
-            *before, new = found.files
+            stored = FragmentMetadata.from_json(text).to_fragment()
+            *before, new = stored.files
             expected = self._files.with_new(fragment, [new])
             same_columns = frozenset(new.fields) <= frozenset(self.added.new.field_ids)
-            same = tuple(before) == fragment.files and found == expected and same_columns
+            same = tuple(before) == fragment.files and stored == expected and same_columns
             if same and self._is_there(new):
                 return expected
         return None
@@ -320,11 +320,11 @@ def _results(
         if udf.cache is None:
             yield udf.result(batch)
             continue
-        place = BatchUDFCheckpoint.BatchInfo(fragment_id, index)
-        result = udf.cache.get_batch(place)
+        batch_info = BatchUDFCheckpoint.BatchInfo(fragment_id, index)
+        result = udf.cache.get_batch(batch_info)
         if result is None or result.schema != udf.output_schema or len(result) != len(batch):
             result = udf.result(batch)
-            udf.cache.insert_batch(place, result)
+            udf.cache.insert_batch(batch_info, result)
         yield result
 
 

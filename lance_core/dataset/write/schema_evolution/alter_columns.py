@@ -51,26 +51,26 @@ class AlterColumn(TypedDict, total=False):
 _KINDS = {"path": str, "name": str, "nullable": bool, "data_type": pa.DataType}
 
 
-def as_alteration(given: Any) -> Alteration:
+def as_alteration(change: Any) -> Alteration:
     """The change that a user's dict describes.
 
     Raises `InvalidInputError` for missing and unknown keys, ``TypeError`` for values of other
     types.
     """
-    if not isinstance(given, Mapping):
-        raise TypeError(f"an alteration is a dict, got {type(given).__name__}")
-    if "path" not in given:
+    if not isinstance(change, Mapping):
+        raise TypeError(f"an alteration is a dict, got {type(change).__name__}")
+    if "path" not in change:
         raise InvalidInputError("path is required")
-    for key, value in given.items():
+    for key, value in change.items():
         if key not in _KINDS:
             raise InvalidInputError(
                 f"Unknown key: {key}. Valid keys are name, nullable, and data_type."
             )
         if not isinstance(value, _KINDS[key]):
             raise TypeError(f"{key} must be a {_KINDS[key].__name__}, got {value!r}")
-    if len(given) == 1:
+    if len(change) == 1:
         raise InvalidInputError("At least one of name, nullable, or data_type must be specified")
-    return Alteration(**given)
+    return Alteration(**change)
 
 
 def alter_columns(
@@ -119,37 +119,37 @@ def _check_no_nulls(snapshot: Snapshot, altered: AlteredSchema) -> None:
     """Raise `SchemaMismatchError` if a row has null in a field that is not nullable any more."""
     stored, required = altered.checked.fields, altered.required.fields
     for batch in scan_batches(snapshot, read_fields(snapshot, altered.checked)):
-        for column, field, wanted in zip(batch.columns, stored, required, strict=True):
+        for column, field, required_field in zip(batch.columns, stored, required, strict=True):
             try:
                 values = to_storage(column, field)
-                check_nulls(values, wanted)
-                _check_parents(values, field, wanted)
+                check_nulls(values, required_field)
+                _check_parents(values, field, required_field)
             except InvalidInputError as error:
                 raise SchemaMismatchError(
                     f"Column contains NULL values and cannot be made non-nullable: {error.message}"
                 ) from None
 
 
-def _check_parents(array: pa.Array, field: Field, wanted: Field) -> None:
+def _check_parents(array: pa.Array, field: Field, new: Field) -> None:
     """Raise `InvalidInputError` if a field that must not be null any more is inside a null struct.
 
     Such a struct gets a value, and the field a null, when further members are added to it.
     """
-    if not wanted.is_struct:
+    if not new.is_struct:
         return
     before = {child.id: child for child in field.children}
-    required = [child for child in wanted.children if not child.nullable]
+    required = [child for child in new.children if not child.nullable]
     if array.null_count and any(before[child.id].nullable for child in required):
-        raise InvalidInputError(f"the struct {wanted.name!r} is null")
+        raise InvalidInputError(f"the struct {new.name!r} is null")
     values = dict(zip(before, visible_children(array), strict=True))
-    for child in wanted.children:
+    for child in new.children:
         _check_parents(values[child.id], before[child.id], child)
 
 
 def _cast_values(snapshot: Snapshot, altered: AlteredSchema) -> Callable[[Fragment], Batches]:
     """A function that returns the fields with other types for one fragment, cast."""
     read = scan_fragment(snapshot, read_fields(snapshot, altered.old))
-    wanted = altered.new.to_arrow()
+    schema = altered.new.to_arrow()
 
     def converted(rows: pa.Table) -> pa.RecordBatch:
         # Arrow tests the offsets in the whole buffer, so a part needs a buffer of its own.
@@ -157,9 +157,9 @@ def _cast_values(snapshot: Snapshot, altered: AlteredSchema) -> Callable[[Fragme
             cast(copied(combine_chunks(column)), field.type, field.name)
             if column.nbytes < column.get_total_buffer_size()
             else cast(combine_chunks(column), field.type, field.name)
-            for column, field in zip(rows.columns, wanted, strict=True)
+            for column, field in zip(rows.columns, schema, strict=True)
         ]
-        return pa.RecordBatch.from_arrays(columns, schema=wanted)
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def values(fragment: Fragment) -> Batches:
         for batch in read(fragment):

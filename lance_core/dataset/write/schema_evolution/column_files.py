@@ -130,7 +130,7 @@ class ColumnFiles:
         rows = self._for_all_rows(fragment, values)
         made = write_fragments(self.snapshot.root, rows, self.schema, self._options(fragment))
         self.files.data += made
-        return self.with_new(fragment, [file for one in made for file in one.files])
+        return self.with_new(fragment, [file for part in made for file in part.files])
 
     def _options(self, fragment: Fragment) -> WriteOptions:
         snapshot = self.snapshot
@@ -196,12 +196,12 @@ def with_files(fragment: Fragment, new: Sequence[DataFile], schema: Schema) -> F
     """
     replaced = frozenset(field for file in new for field in file.fields)
     known = frozenset(schema.field_ids)
-    kept = []
+    remaining = []
     for file in fragment.files:
         fields = tuple(TOMBSTONE if field in replaced else field for field in file.fields)
         if not known.isdisjoint(fields):
-            kept.append(file if fields == file.fields else replace(file, fields=fields))
-    return replace(fragment, files=(*kept, *new))
+            remaining.append(file if fields == file.fields else replace(file, fields=fields))
+    return replace(fragment, files=(*remaining, *new))
 
 
 def scan_fragment(snapshot: Snapshot, plan: ScanPlan) -> Callable[[Fragment], Batches]:

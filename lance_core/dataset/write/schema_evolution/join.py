@@ -91,10 +91,10 @@ class LeftKeys:
         if left_on not in META_COLUMNS and snapshot.schema.field_by_path(left_on) is None:
             raise SchemaMismatchError(f"Column {left_on} does not exist in the left side dataset")
         plan = plan_scan(snapshot, ScanOptions(columns=[left_on]))
-        found = storage_of(plan.projection.schema.field(0).type)
-        if found != other.keys.type:
+        key_type = storage_of(plan.projection.schema.field(0).type)
+        if key_type != other.keys.type:
             raise SchemaMismatchError(
-                f"Index column type mismatch: expected {found}, got {other.keys.type}"
+                f"Index column type mismatch: expected {key_type}, got {other.keys.type}"
             )
         return cls(snapshot, plan, other)
 
@@ -106,12 +106,12 @@ class LeftKeys:
             chunks = [chunk.storage for chunk in keys.chunks]
             keys = pa.chunked_array(chunks, type=keys.type.storage_type)
         numbers = self.other.positions(keys)
-        found, start = {}, 0
+        positions, start = {}, 0
         for fragment in fragments:
             rows = self.snapshot.live_rows(fragment)
-            found[fragment.id] = numbers.slice(start, rows)
+            positions[fragment.id] = numbers.slice(start, rows)
             start += rows
-        return found
+        return positions
 
     def groups(self) -> Iterator[list[Fragment]]:
         """All fragments in groups with about `KEY_ROWS` rows, or as many as the other data."""

@@ -105,10 +105,10 @@ def _check_nulls(rows: pa.Table, version: FileVersion) -> None:
     for field, column in zip(rows.schema, rows.columns, strict=True):
         arrow = storage_of(field.type)
         if nullable is NullableTypes.TEXTS:
-            kept = any(test(arrow) for test in _TEXTS)
+            stores_nulls = any(test(arrow) for test in _TEXTS)
         else:
-            kept = not pa.types.is_struct(arrow)
-        if column.null_count and not kept:
+            stores_nulls = not pa.types.is_struct(arrow)
+        if column.null_count and not stores_nulls:
             raise SchemaMismatchError(
                 f"column {field.name!r} of type {field.type} has nulls, which files of version "
                 f"{version.value} cannot store"

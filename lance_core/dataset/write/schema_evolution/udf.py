@@ -159,46 +159,46 @@ Transform: TypeAlias = "Mapping[str, str] | BatchUDF | pa.RecordBatchReader"
 
 
 def as_transform(
-    given: Any, sample: Callable[[], pa.RecordBatch], reader_schema: pa.Schema | None
+    transform: Any, sample: Callable[[], pa.RecordBatch], reader_schema: pa.Schema | None
 ) -> Transform:
     """The transform that a user passed as SQL expressions, function, or data.
 
     ``sample`` returns a batch with the first row, for the schema of a function's results. Raises
     ``TypeError`` for other values, and for a function that raises an error.
     """
-    if isinstance(given, BatchUDF):
-        if given.output_schema is None:
-            given.output_schema = call(given.func, sample()).schema
-        return given
-    if isinstance(given, Mapping):
-        for name, text in given.items():
+    if isinstance(transform, BatchUDF):
+        if transform.output_schema is None:
+            transform.output_schema = call(transform.func, sample()).schema
+        return transform
+    if isinstance(transform, Mapping):
+        for name, text in transform.items():
             if not isinstance(name, str):
                 raise TypeError(f"Column names must be a string. Got {type(name)}")
             if not isinstance(text, str):
                 raise TypeError(f"Column expressions must be a string. Got {type(text)}")
-        named = {unquoted(name): text for name, text in given.items()}
-        if len(named) < len(given):
-            raise InvalidInputError(f"a column is named twice: {', '.join(given)}")
+        named = {unquoted(name): text for name, text in transform.items()}
+        if len(named) < len(transform):
+            raise InvalidInputError(f"a column is named twice: {', '.join(transform)}")
         return named
-    if callable(given):
+    if callable(transform):
         try:
-            return BatchUDF(given, call(given, sample()).schema)
+            return BatchUDF(transform, call(transform, sample()).schema)
         except UserFunctionError as error:
             raise TypeError(
                 "transforms must be a BatchUDF, dict, map function, or ReaderLike value; "
-                f"{type(given)} is callable, but {error}"
+                f"{type(transform)} is callable, but {error}"
             ) from error
-    return as_reader(given, reader_schema)
+    return as_reader(transform, reader_schema)
 
 
-def as_reader(given: ReaderLike, schema: pa.Schema | None) -> pa.RecordBatchReader:
-    """``given`` as a stream; raises ``TypeError`` for a type without rows."""
+def as_reader(data: ReaderLike, schema: pa.Schema | None) -> pa.RecordBatchReader:
+    """``data`` as a stream; raises ``TypeError`` for a type without rows."""
     try:
-        return to_reader(given, schema)
+        return to_reader(data, schema)
     except InvalidInputError as error:
-        if not isinstance(given, str | bytes | Iterable):
+        if not isinstance(data, str | bytes | Iterable):
             raise TypeError(
                 "transforms must be a BatchUDF, dict, map function, or ReaderLike value. "
-                f"Received {type(given)}: {error}"
+                f"Received {type(data)}: {error}"
             ) from error
         raise

@@ -72,19 +72,24 @@ def update_columns(
         written = column_files.write(fragment, _updated(old, other, positions))
     live = np.flatnonzero(np.asarray(positions.is_valid()))
     offsets = offsets_of(snapshot, fragment, live).astype(np.uint32)
-    fields = (field for one in files.data for file in one.files for field in file.fields)
+    fields = (
+        field
+        for written_fragment in files.data
+        for file in written_fragment.files
+        for field in file.fields
+    )
     return UpdatedColumns(written, tuple(fields), offsets)
 
 
-def _schema(snapshot: Snapshot, given: pa.Schema, right_on: str) -> Schema:
-    """The fields of the table that ``given`` has new values for."""
+def _schema(snapshot: Snapshot, schema_of_data: pa.Schema, right_on: str) -> Schema:
+    """The fields of the table that ``schema_of_data`` has new values for."""
     version = snapshot.storage_version
     if not version.has_partial_files:
         raise UnsupportedFeatureError(
             f"columns of a table of file version {version} cannot be updated"
         )
-    keys = right_column(given, right_on)
-    names = [name for name in given.names if name != keys]
+    keys = right_column(schema_of_data, right_on)
+    names = [name for name in schema_of_data.names if name != keys]
     for name in names:
         if name in META_COLUMNS:
             raise SchemaMismatchError(
@@ -96,12 +101,12 @@ def _schema(snapshot: Snapshot, given: pa.Schema, right_on: str) -> Schema:
             )
     schema = snapshot.schema.project(names)
     for field in schema.fields:
-        found = given.field(field.name).type
+        type_ = schema_of_data.field(field.name).type
         if any(part.is_blob or is_blob_v2(part) for part in field.walk()):
             raise UnsupportedFeatureError(f"the blobs of column {field.name!r} cannot be updated")
-        if found != field.arrow_type:
+        if type_ != field.arrow_type:
             raise SchemaMismatchError(
-                f"column {field.name!r} is of type {field.arrow_type}, but the data has {found}"
+                f"column {field.name!r} is of type {field.arrow_type}, but the data has {type_}"
             )
     return schema
 
@@ -112,10 +117,10 @@ def _updated(
     """``batches`` with the values of ``other`` at ``positions`` that are not null."""
     start = 0
     for batch in batches:
-        found = positions.slice(start, batch.num_rows)
+        matches = positions.slice(start, batch.num_rows)
         start += batch.num_rows
-        matched = np.asarray(found.is_valid())
-        new = take_rows(other.columns.select(batch.schema.names), found.drop_null())
+        matched = np.asarray(matches.is_valid())
+        new = take_rows(other.columns.select(batch.schema.names), matches.drop_null())
         source = np.arange(batch.num_rows)
         source[matched] = batch.num_rows + np.arange(new.num_rows)
         columns = [

@@ -135,7 +135,7 @@ PLACES = ExternalBlobs.of(
     ],
 )
 def test_uris_are_kept_in_one_form(given: str, expected: tuple[int, str]) -> None:
-    assert PLACES.place_of(given) == expected
+    assert PLACES.reference_to(given) == expected
     ids, texts = PLACES.refer(pa.array([given, None, "s3://bucket/media/x"]), "b")
     assert (ids.tolist(), texts.to_pylist()) == (
         [expected[0], 0, 1] if not texts[1].is_valid and ids[1] == 0 else [expected[0], ids[1], 1],
