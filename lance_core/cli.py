@@ -195,10 +195,10 @@ def _open(options: argparse.Namespace) -> LanceDataset:
 
 
 def _storage_options(options: argparse.Namespace) -> dict[str, Any]:
-    given = {name: value for given in options.option for name, value in given.items()}
-    if "" in given:
+    named = {name: value for pair in options.option for name, value in pair.items()}
+    if "" in named:
         raise InvalidInputError("a storage option must have the form NAME=VALUE")
-    return given
+    return named
 
 
 def _option(text: str) -> dict[str, str | Secret]:
@@ -263,10 +263,10 @@ def _index_lines(options: argparse.Namespace) -> Iterator[str]:
 
 def _segment_lines(table: LanceDataset, index: IndexDescription) -> Iterator[str]:
     try:
-        found = table.stats.index_stats(index.name)["segments"]
+        statistics_of_segments = table.stats.index_stats(index.name)["segments"]
     except LanceError as error:
-        found = [{"damaged": str(error)}] * len(index.segments)
-    for segment, statistics in zip(index.segments, found, strict=True):
+        statistics_of_segments = [{"damaged": str(error)}] * len(index.segments)
+    for segment, statistics in zip(index.segments, statistics_of_segments, strict=True):
         shown = ", ".join(f"{name} {value}" for name, value in statistics.items())
         covered = f"{len(segment.fragment_ids)} fragments"
         version = f"built from version {segment.dataset_version_at_last_update}"

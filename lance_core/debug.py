@@ -43,5 +43,8 @@ def format_manifest(dataset: LanceDataset) -> str:
 
 def list_transactions(dataset: LanceDataset, max_transactions: int = 10) -> list[str]:
     """The transactions of the newest versions up to the open one, the newest first."""
-    found = dataset.get_transactions(max_transactions)
-    return ["(not recorded)" if one is None else repr(one) for one in found]
+    transactions = dataset.get_transactions(max_transactions)
+    return [
+        "(not recorded)" if transaction is None else repr(transaction)
+        for transaction in transactions
+    ]

@@ -27,14 +27,14 @@ def vec_to_table(
     without ``ndim``, and for the wrong number of names.
     """
     by_id = isinstance(data, Mapping)
-    given = ["id", "vector"] if by_id else ["vector"]
+    column_names = ["id", "vector"] if by_id else ["vector"]
     if names is not None:
-        given = [names] if isinstance(names, str) else list(names)
-    if len(given) != 1 + by_id:
-        raise ValueError(f"{1 + by_id} column names are needed, got {given}")
+        column_names = [names] if isinstance(names, str) else list(names)
+    if len(column_names) != 1 + by_id:
+        raise ValueError(f"{1 + by_id} column names are needed, got {column_names}")
     vectors = _vectors(list(data.values()) if isinstance(data, Mapping) else data, ndim)
     columns = [pa.array(data.keys()), vectors] if isinstance(data, Mapping) else [vectors]
-    return pa.Table.from_arrays(columns, names=given)
+    return pa.Table.from_arrays(columns, names=column_names)
 
 
 def _vectors(rows: Sequence[Any] | npt.NDArray[Any], ndim: int | None) -> pa.Array:

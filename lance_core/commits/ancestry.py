@@ -254,15 +254,15 @@ def _deletes_the_same(store: ObjectStore, later: Version, ours: Version, change:
 
 def _holds(store: ObjectStore, later: Version, ours: Version, number: int) -> bool:
     """True if ``later`` has the fragment ``number`` of ``ours``, perhaps with more deleted rows."""
-    mine = ours.file.manifest.fragments.by_id(number)
+    own = ours.file.manifest.fragments.by_id(number)
     theirs = later.file.manifest.fragments.by_id(number)
-    if mine is None or theirs is None or mine.files != theirs.files:
+    if own is None or theirs is None or own.files != theirs.files:
         return False
-    if mine.deletion_file is None or mine.deletion_file == theirs.deletion_file:
+    if own.deletion_file is None or own.deletion_file == theirs.deletion_file:
         return True
-    if not (_has_own_deletions(mine) and _has_own_deletions(theirs)):
+    if not (_has_own_deletions(own) and _has_own_deletions(theirs)):
         return False
-    return bool(np.isin(_deletions(store, mine), _deletions(store, theirs)).all())
+    return bool(np.isin(_deletions(store, own), _deletions(store, theirs)).all())
 
 
 def _has_own_deletions(fragment: Fragment) -> bool:

@@ -177,11 +177,11 @@ class _Attempts:
             + (self._deadline_message or "another writer was faster each time")
         )
 
-    def _recognised(self, found: Version) -> Version:
-        """Return ``found``, the version of this transaction; raises if the history lacks it."""
-        if not is_in_history(self._handler, self._store, found, Doubt.PROMPT):
-            raise self._stalled(found.location.version)
-        return found
+    def _recognised(self, committed: Version) -> Version:
+        """Return ``committed``, the version of this transaction; raises if the history lacks it."""
+        if not is_in_history(self._handler, self._store, committed, Doubt.PROMPT):
+            raise self._stalled(committed.location.version)
+        return committed
 
     def _publish(self, elapsed: Callable[[], float], slow: float) -> Version | None:
         """Publish the next version; None if another writer was faster or the deadline has passed.
@@ -338,7 +338,7 @@ class _Attempts:
         return replace(self._options.facts, timestamp_ns=now, source=self._source)
 
     def _candidate(
-        self, file: ManifestFile, place: ManifestLocation, before: ManifestFile | None
+        self, file: ManifestFile, location: ManifestLocation, before: ManifestFile | None
     ) -> Candidate:
         """Build the candidate to publish, and write its transaction file."""
         transaction = file.transaction
@@ -346,8 +346,8 @@ class _Attempts:
         if writes_transaction_file(before):
             self._write_file(transaction)
         return Candidate(
-            version=place.version,
-            naming=place.naming,
+            version=location.version,
+            naming=location.naming,
             data=serialize_manifest_file(file),
             transaction_uuid=self._transaction.uuid,
             transaction=transaction,

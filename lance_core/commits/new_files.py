@@ -42,7 +42,7 @@ def check_new_files(
     Sends one request for each file. If the size of a file is unknown, only its existence is
     checked.
     """
-    for problem in each(lambda wanted: _problem(store, wanted), new_files(file, before)):
+    for problem in each(lambda new_file: _problem(store, new_file), new_files(file, before)):
         if problem is not None:
             raise problem
 
@@ -94,20 +94,20 @@ def _paths(file: ManifestFile | None, fragment: Fragment | None) -> set[str]:
     }
 
 
-def _problem(store: ObjectStore, wanted: NewFile) -> CommitFileMissingError | None:
+def _problem(store: ObjectStore, new_file: NewFile) -> CommitFileMissingError | None:
     try:
-        size = store.head(wanted.path).size
+        size = store.head(new_file.path).size
     except ObjectNotFoundError:
         return CommitFileMissingError(
-            f"not committed: {wanted.path!r}, a file of the new version, does not exist. Most "
+            f"not committed: {new_file.path!r}, a file of the new version, does not exist. Most "
             "likely a cleanup has removed it: it removes files that no version names after 7 days, "
             "or at once with delete_unverified. Write the rows again",
-            wanted.path,
+            new_file.path,
         )
-    if wanted.size is None or size == wanted.size:
+    if new_file.size is None or size == new_file.size:
         return None
     return CommitFileMissingError(
-        f"not committed: {wanted.path!r}, a file of the new version, has {size} bytes instead of "
-        f"{wanted.size}: another file has taken its place, or a copy of it is incomplete",
-        wanted.path,
+        f"not committed: {new_file.path!r}, a file of the new version, has {size} bytes instead of "
+        f"{new_file.size}: another file has taken its place, or a copy of it is incomplete",
+        new_file.path,
     )

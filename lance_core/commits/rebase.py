@@ -180,7 +180,7 @@ def _removed(operation: Delete | Update) -> tuple[int, ...]:
 def _with_fragments(
     operation: Delete | Update, updated: Iterable[Fragment], removed: Iterable[int]
 ) -> Delete | Update:
-    kept, gone = tuple(updated), tuple(removed)
+    changed, gone = tuple(updated), tuple(removed)
     if isinstance(operation, Delete):
-        return dataclasses.replace(operation, updated_fragments=kept, deleted_fragment_ids=gone)
-    return dataclasses.replace(operation, updated_fragments=kept, removed_fragment_ids=gone)
+        return dataclasses.replace(operation, updated_fragments=changed, deleted_fragment_ids=gone)
+    return dataclasses.replace(operation, updated_fragments=changed, removed_fragment_ids=gone)

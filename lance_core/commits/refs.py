@@ -178,15 +178,15 @@ def delete_branch(store: ObjectStore, name: str, *, force: bool = False) -> None
         raise RefNotFoundError(f"Ref not found error: branch {name} does not exist")
     check_unreferenced(store, name)
     manifests = {}
-    for found in _files_of(store, name):
-        folder, _, file_name = found.rpartition("/")
+    for file in _files_of(store, name):
+        folder, _, file_name = file.rpartition("/")
         parsed = parse_manifest_name(file_name)
         if parsed is not None and folder == f"{branch_folder(name)}/{VERSIONS}":
-            manifests[found] = parsed.version
-    for manifest in sorted(manifests, key=lambda found: manifests[found]):
+            manifests[file] = parsed.version
+    for manifest in sorted(manifests, key=lambda manifest: manifests[manifest]):
         store.delete(manifest)
-    for found in _files_of(store, name):
-        store.delete(found)
+    for file in _files_of(store, name):
+        store.delete(file)
     store.delete(path)
 
 

@@ -15,11 +15,11 @@ def cpu_count() -> int:
 
     Raises `InvalidInputError` if the value is not an integer of at least 1.
     """
-    given = os.environ.get(THREADS_VARIABLE, "").strip()
-    if given:
-        if not given.isascii() or not given.isdigit() or int(given) < 1:
-            raise InvalidInputError(f"{THREADS_VARIABLE} is a number from 1 on, not {given!r}")
-        return int(given)
+    setting = os.environ.get(THREADS_VARIABLE, "").strip()
+    if setting:
+        if not setting.isascii() or not setting.isdigit() or int(setting) < 1:
+            raise InvalidInputError(f"{THREADS_VARIABLE} is a number from 1 on, not {setting!r}")
+        return int(setting)
     return num_processors()
 
 

@@ -86,19 +86,19 @@ class LruCache(Generic[K, V]):
             making = self._being_made
             others = None if making is None else making.get(key)
             if making is not None and others is None:
-                mine = making[key] = _Making()
+                own = making[key] = _Making()
         if others is not None:
             return others.result()
         if making is None:
             return self._keep(key, make())
         try:
-            mine.item = item = self._keep(key, make())
+            own.item = item = self._keep(key, make())
         except BaseException as error:
-            mine.error = error
+            own.error = error
             raise
         finally:
             self._end(key)
-            mine.lock.release()
+            own.lock.release()
         return item
 
     def _keep(self, key: K, item: V) -> V:
@@ -106,12 +106,12 @@ class LruCache(Generic[K, V]):
             return item
         with self._lock:
             # Another thread may have created it too; all callers get the stored one.
-            kept = self._items.setdefault(key, item)
-            if kept is item:
+            stored = self._items.setdefault(key, item)
+            if stored is item:
                 self._total += self._weight(item)
             while self._total > self._capacity and len(self._items) > 1:
                 self._total -= self._weight(self._items.popitem(last=False)[1])
-        return kept
+        return stored
 
     def _end(self, key: K) -> None:
         """Mark the creation of the item as finished."""

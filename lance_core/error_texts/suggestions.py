@@ -21,9 +21,9 @@ def nearest(name: str, known: Iterable[str], similarity: float = ALIKE) -> str |
     """The name in ``known`` most similar to ``name``, ignoring case; None below ``similarity``."""
     import difflib
 
-    spellings = {given.lower(): given for given in sorted(known)}
-    found = difflib.get_close_matches(name[:MAX_LENGTH].lower(), spellings, 1, similarity)
-    return spellings[found[0]] if found else None
+    spellings = {spelling.lower(): spelling for spelling in sorted(known)}
+    matches = difflib.get_close_matches(name[:MAX_LENGTH].lower(), spellings, 1, similarity)
+    return spellings[matches[0]] if matches else None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

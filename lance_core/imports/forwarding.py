@@ -83,8 +83,8 @@ class _MovedModules(MetaPathFinder, Loader):
             return None
         if self._new_name(name).startswith(self._target):
             self._require_target()
-        found = importlib.util.find_spec(self._new_name(name))
-        return None if found is None else ModuleSpec(fullname, self)
+        spec = importlib.util.find_spec(self._new_name(name))
+        return None if spec is None else ModuleSpec(fullname, self)
 
     def exec_module(self, module: ModuleType) -> None:
         """Replace the new, empty module by the module of the target."""

@@ -259,14 +259,14 @@ class _BestSoFar(ValueRanking):
 
     def add(self, values: pa.Array, rows: npt.NDArray[Any]) -> None:
         answers = self._query.best(values, self._count)
-        for mine, hits in zip(self._best, answers, strict=True):
-            mine.append(Hits(rows[hits.rows], hits.scores))
-            if len(mine) > 1:
-                mine[:] = [merged(mine, self._count, ascending=self._query.ascending)]
+        for best, hits in zip(self._best, answers, strict=True):
+            best.append(Hits(rows[hits.rows], hits.scores))
+            if len(best) > 1:
+                best[:] = [merged(best, self._count, ascending=self._query.ascending)]
 
     def hits(self) -> list[Hits]:
         none = Hits(np.empty(0, np.uint64), np.empty(0, np.float32))
-        return [mine[0] if mine else none for mine in self._best]
+        return [best[0] if best else none for best in self._best]
 
 
 def merged(parts: Sequence[Hits], count: int, *, ascending: bool) -> Hits:

@@ -64,21 +64,21 @@ _conversions: dict[int, Callable[[pa.Array], pa.Array]] = {}
 """The function that returns the keys of values of a type, by the number of the type in Arrow."""
 
 
-def _conversion(kind: pa.DataType) -> Callable[[pa.Array], pa.Array]:
-    """The function for ``kind`` and all types that differ only in their parameters."""
-    if pa.types.is_dictionary(kind):
+def _conversion(type_: pa.DataType) -> Callable[[pa.Array], pa.Array]:
+    """The function for ``type_`` and all types that differ only in their parameters."""
+    if pa.types.is_dictionary(type_):
         return lambda values: sort_keys(values.dictionary_decode())
-    if pa.types.is_boolean(kind):
+    if pa.types.is_boolean(type_):
         return lambda values: values.cast(pa.uint8())
-    if pa.types.is_floating(kind):
+    if pa.types.is_floating(type_):
         return _float_keys
-    if pa.types.is_decimal(kind):
+    if pa.types.is_decimal(type_):
         return _decimal_keys
-    if _is_number(kind) and not pa.types.is_integer(kind):
+    if _is_number(type_) and not pa.types.is_integer(type_):
         return lambda values: values.view(_SIGNED[values.type.bit_width])
-    if pa.types.is_string(kind):
+    if pa.types.is_string(type_):
         return lambda values: values.view(pa.binary())
-    if pa.types.is_large_string(kind):
+    if pa.types.is_large_string(type_):
         return lambda values: values.view(pa.large_binary())
     return lambda values: values
 
@@ -111,7 +111,7 @@ def bisect_keys(keys: pa.Array, key: Any, *, after: bool = False) -> int:
     ``key`` is the Python value of a key.
     """
     search = bisect_right if after else bisect_left
-    return search(range(len(keys)), key, key=lambda place: keys[place].as_py())
+    return search(range(len(keys)), key, key=lambda position: keys[position].as_py())
 
 
 def searchable(keys: pa.Array) -> npt.NDArray[Any]:
@@ -212,23 +212,23 @@ class SortedValues:
         return search_keys(self.keys, sort_keys(values), after=after)
 
 
-def _is_number(kind: pa.DataType) -> bool:
+def _is_number(type_: pa.DataType) -> bool:
     """True for integers, floats, dates, times, timestamps and durations."""
     types = pa.types
     return bool(
-        types.is_integer(kind)
-        or types.is_floating(kind)
-        or (types.is_temporal(kind) and not types.is_interval(kind))
+        types.is_integer(type_)
+        or types.is_floating(type_)
+        or (types.is_temporal(type_) and not types.is_interval(type_))
     )
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def _is_text(type_: pa.DataType) -> bool:
     types = pa.types
     return bool(
-        types.is_string(kind)
-        or types.is_large_string(kind)
-        or types.is_binary(kind)
-        or types.is_large_binary(kind)
+        types.is_string(type_)
+        or types.is_large_string(type_)
+        or types.is_binary(type_)
+        or types.is_large_binary(type_)
     )
 
 

@@ -84,13 +84,15 @@ class CheckedIndexType(IndexType):
 
     def label_of(self, details: bytes) -> str | None:
         label_of = self.inner.label_of
-        found: str | None = self._call("label_of", (str, type(None)), lambda: label_of(details))
-        return found
+        label: str | None = self._call("label_of", (str, type(None)), lambda: label_of(details))
+        return label
 
     def version_of(self, details: bytes) -> int | None:
         version_of = self.inner.version_of
-        found: int | None = self._call("version_of", (int, type(None)), lambda: version_of(details))
-        return found
+        version: int | None = self._call(
+            "version_of", (int, type(None)), lambda: version_of(details)
+        )
+        return version
 
     def accepts_stable_row_ids(self, details: bytes) -> bool:
         accepts = self.inner.accepts_stable_row_ids

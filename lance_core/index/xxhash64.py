@@ -77,9 +77,9 @@ def _variable_block(values: pa.Array) -> UInt64Array:
     at += lengths & ~31
     rest = lengths & 31
     for size, add in ((8, _add_eight_bytes), (4, _add_four_bytes), (1, _add_byte)):
-        while len(some := np.flatnonzero(rest >= size)):
+        while len(long_enough := np.flatnonzero(rest >= size)):
             # A slice of all values is faster than a selection of all of them.
-            which: Any = slice(None) if len(some) == len(rest) else some
+            which: Any = slice(None) if len(long_enough) == len(rest) else long_enough
             hashes[which] = add(hashes[which], _unaligned(octets, size)[at[which]])
             at[which] += size
             rest[which] -= size

@@ -100,4 +100,4 @@ def write_package(name: str, kind: str, folder: Path) -> Path:
 
 
 def _filled(template: str, meant: Mapping[str, str]) -> str:
-    return re.sub(r"@\w+@", lambda found: meant[found[0]], template)
+    return re.sub(r"@\w+@", lambda match: meant[match[0]], template)

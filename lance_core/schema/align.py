@@ -131,31 +131,31 @@ def _nested(array: pa.Array, field: Field, path: Sequence[str], visible: Visible
     return with_children(array, storage_type, parts)
 
 
-def _fixed_size_list(array: pa.Array, wanted: pa.DataType, path: Sequence[str]) -> pa.Array:
+def _fixed_size_list(array: pa.Array, type_: pa.DataType, path: Sequence[str]) -> pa.Array:
     """Convert a fixed size list.
 
     Items lose their field name, nullability and extension type: a logical type stores none of them.
     """
     list_type = array.type
-    if not pa.types.is_fixed_size_list(list_type) or list_type.list_size != wanted.list_size:
-        raise _mismatch(list_type, wanted, path)
+    if not pa.types.is_fixed_size_list(list_type) or list_type.list_size != type_.list_size:
+        raise _mismatch(list_type, type_, path)
     items = array.values
     if isinstance(items, pa.ExtensionArray):
         items = items.storage
-    if pa.types.is_fixed_size_list(wanted.value_type):
-        items = _fixed_size_list(items, wanted.value_type, path)
-    elif items.type != wanted.value_type:
-        raise _mismatch(list_type, wanted, path)
-    return with_children(array, wanted, [items])
+    if pa.types.is_fixed_size_list(type_.value_type):
+        items = _fixed_size_list(items, type_.value_type, path)
+    elif items.type != type_.value_type:
+        raise _mismatch(list_type, type_, path)
+    return with_children(array, type_, [items])
 
 
-def _dictionary(array: pa.Array, wanted: pa.DataType, path: Sequence[str]) -> pa.Array:
+def _dictionary(array: pa.Array, type_: pa.DataType, path: Sequence[str]) -> pa.Array:
     values = array.dictionary
     if isinstance(values, pa.ExtensionArray):
         values = values.storage
     values = values.cast(without_views(values.type))
-    if array.indices.type != wanted.index_type or values.type != wanted.value_type:
-        raise _mismatch(array.type, wanted, path)
+    if array.indices.type != type_.index_type or values.type != type_.value_type:
+        raise _mismatch(array.type, type_, path)
     return pa.DictionaryArray.from_arrays(array.indices, values, ordered=False)
 
 
@@ -195,7 +195,9 @@ def _below_valid_rows(array: pa.Array, field: Field) -> list[pa.Array]:
     return [array.flatten()]
 
 
-def _mismatch(found: pa.DataType, wanted: pa.DataType, path: Sequence[str]) -> SchemaMismatchError:
+def _mismatch(
+    actual: pa.DataType, expected: pa.DataType, path: Sequence[str]
+) -> SchemaMismatchError:
     return SchemaMismatchError(
-        f"field {format_path(path)}: expected {str(wanted)[:200]}, got {str(found)[:200]}"
+        f"field {format_path(path)}: expected {str(expected)[:200]}, got {str(actual)[:200]}"
     )

@@ -62,7 +62,7 @@ def _match(
 
 def _match_field(
     field: Field,
-    given: Field,
+    offered: Field,
     parents: tuple[str, ...],
     allow_subschema: bool,
     differences: list[str],
@@ -73,22 +73,22 @@ def _match_field(
     ``in_map``: the fields are the ``entries`` of a map, whose members are matched by position.
     """
     path = (*parents, field.name)
-    if is_blob_v2(field) and not given.is_blob and is_given(given.storage_type):
-        reason = other_thresholds(field, given)
+    if is_blob_v2(field) and not offered.is_blob and is_given(offered.storage_type):
+        reason = other_thresholds(field, offered)
         if reason:
             differences.append(f"field {format_path(path)}: {reason}")
         return field
-    if _described(field) != _described(given):
+    if _described(field) != _described(offered):
         differences.append(
-            f"field {format_path(path)}: expected {_described(field)}, got {_described(given)}"
+            f"field {format_path(path)}: expected {_described(field)}, got {_described(offered)}"
         )
         return field
     if field.is_struct and not in_map:
-        members = _match(field.children, given.children, path, allow_subschema, differences)
+        members = _match(field.children, offered.children, path, allow_subschema, differences)
         if field.children and not members:
             differences.append(f"field {format_path(path)} has none of its members")
     else:
-        pairs = zip(field.children, given.children, strict=True)
+        pairs = zip(field.children, offered.children, strict=True)
         members = tuple(
             _match_field(child, other, path, allow_subschema, differences, in_map=field.is_map)
             for child, other in pairs
@@ -129,13 +129,15 @@ def _missing(table: Sequence[Field], data: Iterable[pa.Field]) -> Iterator[pa.Fi
                 yield member.with_type(arrow)
 
 
-def _with_missing(field: Field, given: pa.DataType) -> pa.DataType | None:
-    """``given`` with those members of its structs that ``field`` lacks; None if there are none."""
-    if field.is_struct and pa.types.is_struct(given) and not field.extension_name:
-        members = list(_missing(field.children, [given.field(i) for i in range(given.num_fields)]))
+def _with_missing(field: Field, offered: pa.DataType) -> pa.DataType | None:
+    """``offered`` with only those members of structs that ``field`` lacks; None without any."""
+    if field.is_struct and pa.types.is_struct(offered) and not field.extension_name:
+        members = list(
+            _missing(field.children, [offered.field(i) for i in range(offered.num_fields)])
+        )
         return pa.struct(members) if members else None
-    if field.is_list and (pa.types.is_list(given) or pa.types.is_large_list(given)):
-        item = _with_missing(field.children[0], given.value_type)
+    if field.is_list and (pa.types.is_list(offered) or pa.types.is_large_list(offered)):
+        item = _with_missing(field.children[0], offered.value_type)
         if item is not None:
-            return pa.list_(item) if pa.types.is_list(given) else pa.large_list(item)
+            return pa.list_(item) if pa.types.is_list(offered) else pa.large_list(item)
     return None

@@ -76,54 +76,54 @@ def values_of(schema: Schema) -> dict[int, pa.Array]:
     }
 
 
-def parse_values(data: memoryview, type_: pa.DataType, place: DictionaryValues) -> pa.Array:
-    """A copy of the values at ``place`` in ``data``, the bytes of the whole file.
+def parse_values(data: memoryview, type_: pa.DataType, where: DictionaryValues) -> pa.Array:
+    """A copy of the values at ``where`` in ``data``, the bytes of the whole file.
 
     Raises `CorruptFileError` for a place outside of the file or invalid values, and
     `UnsupportedFeatureError` for a value type that 0.1 tables do not have.
     """
-    if place.length == 0:
+    if where.length == 0:
         return empty_array(type_)
     variable = _is_variable(type_)
     width = 8 if variable else _width(type_)
-    count = place.length + variable
-    if place.offset < 0 or place.length < 0 or place.offset + count * width > len(data):
+    count = where.length + variable
+    if where.offset < 0 or where.length < 0 or where.offset + count * width > len(data):
         raise CorruptFileError(
-            f"{place.length} values of a dictionary do not fit into {len(data)} bytes",
-            offset=place.offset,
+            f"{where.length} values of a dictionary do not fit into {len(data)} bytes",
+            offset=where.offset,
         )
-    stored = data[place.offset : place.offset + count * width]
+    stored = data[where.offset : where.offset + count * width]
     if not variable:
-        return pa.Array.from_buffers(type_, place.length, [None, pa.py_buffer(bytes(stored))], 0)
-    return _variable(type_, np.frombuffer(stored, "<i8"), data, place)
+        return pa.Array.from_buffers(type_, where.length, [None, pa.py_buffer(bytes(stored))], 0)
+    return _variable(type_, np.frombuffer(stored, "<i8"), data, where)
 
 
 def _variable(
     type_: pa.DataType,
     offsets: npt.NDArray[np.int64],
     data: memoryview,
-    place: DictionaryValues,
+    where: DictionaryValues,
 ) -> pa.Array:
     first, last = int(offsets[0]), int(offsets[-1])
     lengths = np.diff(offsets)
     if not 0 <= first <= last <= len(data) or (lengths < 0).any():
         raise CorruptFileError(
-            "the offsets of a dictionary's values do not ascend", offset=place.offset
+            "the offsets of a dictionary's values do not ascend", offset=where.offset
         )
     large = pa.types.is_large_string(type_) or pa.types.is_large_binary(type_)
     if not large and last - first > _MAX_INT32:
-        raise CorruptFileError("the values of a dictionary take 2 GiB or more", offset=place.offset)
+        raise CorruptFileError("the values of a dictionary take 2 GiB or more", offset=where.offset)
     buffers = [
         pa.py_buffer(np.packbits(lengths > 0, bitorder="little")),
         pa.py_buffer((offsets - first).astype("<i8" if large else "<i4")),
         pa.py_buffer(bytes(data[first:last])),
     ]
-    values = pa.Array.from_buffers(type_, place.length, buffers)
+    values = pa.Array.from_buffers(type_, where.length, buffers)
     try:
         values.validate(full=True)
     except pa.ArrowInvalid as error:
         raise CorruptFileError(
-            f"the values of a dictionary cannot be read: {error}", offset=place.offset
+            f"the values of a dictionary cannot be read: {error}", offset=where.offset
         ) from error
     return values
 

@@ -66,9 +66,9 @@ def _merge(
     return (*merged, *offered.values())
 
 
-def _merge_field(field: Field, given: Field, parents: tuple[str, ...], into_structs: bool) -> Field:
+def _merge_field(field: Field, added: Field, parents: tuple[str, ...], into_structs: bool) -> Field:
     path = (*parents, field.name)
-    if not _has_members(field) or field.logical_type != given.logical_type:
+    if not _has_members(field) or field.logical_type != added.logical_type:
         raise SchemaMismatchError(f"Column {format_path(path)} already exists in the dataset")
     if not into_structs:
         raise SchemaMismatchError(
@@ -76,8 +76,8 @@ def _merge_field(field: Field, given: Field, parents: tuple[str, ...], into_stru
             "members of a struct (version 2.2 can)"
         )
     if field.is_struct:
-        return field.with_children(_merge(field.children, given.children, path, into_structs))
-    item = _merge_field(field.children[0], given.children[0], path, into_structs)
+        return field.with_children(_merge(field.children, added.children, path, into_structs))
+    item = _merge_field(field.children[0], added.children[0], path, into_structs)
     return field.with_children((item,))
 
 
@@ -240,16 +240,16 @@ def _altered(field: Field, changes: Mapping[int, Alteration], parents: tuple[str
     return replace(after, name=name, nullable=nullable, parent_id=field.parent_id)
 
 
-def _cast(field: Field, wanted: pa.DataType, path: tuple[str, ...]) -> Field:
+def _cast(field: Field, type_: pa.DataType, path: tuple[str, ...]) -> Field:
     """``field`` with another type, without ids; metadata of the old type is removed."""
     stored_type = field.arrow_type
-    if not can_cast(stored_type, wanted):
+    if not can_cast(stored_type, type_):
         raise SchemaMismatchError(
-            f"Cannot cast column {format_path(path)} from {stored_type} to {wanted}"
+            f"Cannot cast column {format_path(path)} from {stored_type} to {type_}"
         )
     of_type = (extension.NAME_KEY, extension.PARAMETERS_KEY, BLOB_KEY)
     metadata = {key: value for key, value in field.metadata.items() if key not in of_type}
-    (made,) = Schema.from_arrow(pa.schema([pa.field("cast", wanted)])).fields
+    (made,) = Schema.from_arrow(pa.schema([pa.field("cast", type_)])).fields
     return replace(_without_ids(made), metadata={**metadata, **made.metadata})
 
 
@@ -266,26 +266,26 @@ def _check_siblings(fields: Sequence[Field], parents: tuple[str, ...]) -> None:
                 _check_siblings(child.children, (*parents, field.name, child.name))
 
 
-def can_cast(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """True if a column of type ``found`` can become one of type ``wanted``.
+def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
+    """True if a column of type ``source`` can become one of type ``target``.
 
     Casts stay within a kind: integers, floats, text, binary, dates and times, lists. A dictionary
     can be cast as its values can. Values may still not fit, for example 300 into int8.
     """
-    if found == wanted:
+    if source == target:
         return True
-    if pa.types.is_dictionary(found):
-        return can_cast(found.value_type, wanted)
-    if pa.types.is_dictionary(wanted):
-        return can_cast(found, wanted.value_type)
-    if is_any_list(found) and is_any_list(wanted):
+    if pa.types.is_dictionary(source):
+        return can_cast(source.value_type, target)
+    if pa.types.is_dictionary(target):
+        return can_cast(source, target.value_type)
+    if is_any_list(source) and is_any_list(target):
         fixed = pa.types.is_fixed_size_list
-        if fixed(found) and fixed(wanted) and found.list_size != wanted.list_size:
+        if fixed(source) and fixed(target) and source.list_size != target.list_size:
             return False
-        return can_cast(found.value_type, wanted.value_type)
-    if pa.types.is_temporal(found) and pa.types.is_temporal(wanted):
-        return _are_times(found, wanted)
-    return any(test(found) and test(wanted) for test in _KINDS)
+        return can_cast(source.value_type, target.value_type)
+    if pa.types.is_temporal(source) and pa.types.is_temporal(target):
+        return _are_times(source, target)
+    return any(test(source) and test(target) for test in _KINDS)
 
 
 def is_any_list(arrow: pa.DataType) -> bool:
@@ -294,13 +294,13 @@ def is_any_list(arrow: pa.DataType) -> bool:
     return any(test(arrow) for test in tests)
 
 
-def _are_times(found: pa.DataType, wanted: pa.DataType) -> bool:
+def _are_times(source: pa.DataType, target: pa.DataType) -> bool:
     """True if one point in time, or one duration, can be told in both types."""
-    if pa.types.is_duration(found) or pa.types.is_duration(wanted):
-        return bool(pa.types.is_duration(found) and pa.types.is_duration(wanted))
-    if pa.types.is_time(found):
-        return bool(pa.types.is_time(wanted))
-    return bool(pa.types.is_timestamp(found) or not pa.types.is_time(wanted))
+    if pa.types.is_duration(source) or pa.types.is_duration(target):
+        return bool(pa.types.is_duration(source) and pa.types.is_duration(target))
+    if pa.types.is_time(source):
+        return bool(pa.types.is_time(target))
+    return bool(pa.types.is_timestamp(source) or not pa.types.is_time(target))
 
 
 _KINDS = (

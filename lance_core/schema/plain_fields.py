@@ -59,9 +59,9 @@ class PlainFields(NamedTuple):
             ]
         )
 
-    def select(self, places: npt.NDArray[np.intp]) -> PlainFields:
-        """The fields at ``places``."""
-        columns: list[npt.NDArray[Any]] = [column[places] for column in self[1:]]
+    def select(self, positions: npt.NDArray[np.intp]) -> PlainFields:
+        """The fields at ``positions``."""
+        columns: list[npt.NDArray[Any]] = [column[positions] for column in self[1:]]
         return PlainFields(self.text, *columns)
 
     def first_of_types(self) -> tuple[Field, ...]:

@@ -7,16 +7,14 @@ from collections.abc import Sequence
 from lance_core.schema.field import Field
 
 
-def keep_ids(field: Field, wanted: frozenset[int]) -> Field | None:
+def keep_ids(field: Field, ids: frozenset[int]) -> Field | None:
     """``field`` pruned to the wanted ids, their descendants and their ancestors.
 
     Fields keep their order. Returns None if no field is left.
     """
-    if field.id in wanted:
+    if field.id in ids:
         return field
-    children = tuple(
-        part for child in field.children if (part := keep_ids(child, wanted)) is not None
-    )
+    children = tuple(part for child in field.children if (part := keep_ids(child, ids)) is not None)
     if not children:
         return None
     return (

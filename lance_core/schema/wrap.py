@@ -52,15 +52,15 @@ def wrap(array: pa.Array, field: Field) -> pa.Array:
     return array
 
 
-def _nested(array: pa.Array, field: Field, wanted: pa.DataType) -> pa.Array:
+def _nested(array: pa.Array, field: Field, type_: pa.DataType) -> pa.Array:
     children = visible_children(array)
     pairs = zip(children, field.children, strict=True)
-    return with_children(array, wanted, [wrap(part, child) for part, child in pairs])
+    return with_children(array, type_, [wrap(part, child) for part, child in pairs])
 
 
-def _fixed_size_list(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+def _fixed_size_list(array: pa.Array, type_: pa.DataType) -> pa.Array:
     """Wrap the items of a fixed size list; only bfloat16 items have an extension type."""
-    item = wanted.value_type
+    item = type_.value_type
     if array.type.value_type == item:
         return array
     items = array.values
@@ -68,4 +68,4 @@ def _fixed_size_list(array: pa.Array, wanted: pa.DataType) -> pa.Array:
         items = pa.ExtensionArray.from_storage(item, items)
     else:
         items = _fixed_size_list(items, item)
-    return with_children(array, wanted, [items])
+    return with_children(array, type_, [items])

@@ -184,8 +184,8 @@ class _MemoryWriter(ObjectWriter):
             raise InvalidInputError(f"the writer of {self._path!r} is closed")
 
 
-def _meta(path: str, found: _Object) -> ObjectMeta:
-    content, modified, number = found
+def _meta(path: str, stored: _Object) -> ObjectMeta:
+    content, modified, number = stored
     return ObjectMeta(path, content.size, modified, str(number))
 
 

@@ -21,14 +21,14 @@ class _Totals:
 _TOTALS = _Totals()
 
 
-def count_reads(found: Sequence[pa.Buffer]) -> None:
+def count_reads(buffers: Sequence[pa.Buffer]) -> None:
     """Add buffers that a store returned, one for each byte range or object."""
-    if isinstance(found, BufferSlices):
-        size = int(found.sizes.sum())
+    if isinstance(buffers, BufferSlices):
+        size = int(buffers.sizes.sum())
     else:
-        size = sum([buffer.size for buffer in found])
+        size = sum([buffer.size for buffer in buffers])
     with _TOTALS.lock:
-        _TOTALS.reads += len(found)
+        _TOTALS.reads += len(buffers)
         _TOTALS.bytes += size
 
 

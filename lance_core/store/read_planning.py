@@ -38,14 +38,14 @@ class ReadPlan:
 
     ranges: Sequence[ByteRange]
     extents: list[Extent]
-    places: list[int]
+    positions: list[int]
 
     def cut(self, buffers: Sequence[pa.Buffer]) -> list[pa.Buffer]:
         """A view for each range, from the bytes of each extent."""
         starts = [extent.start for extent in self.extents]
         return [
             buffers[number].slice(start - starts[number], stop - start) if stop > start else _EMPTY
-            for number, (start, stop) in zip(self.places, self.ranges, strict=True)
+            for number, (start, stop) in zip(self.positions, self.ranges, strict=True)
         ]
 
 

@@ -120,10 +120,10 @@ def without_secrets(uri: str) -> str:
     authority = _authority(rest)
     user, at, host = authority.rpartition("@")
     path, mark, query = rest[len(authority) :].partition("?")
-    kept = "&".join(
+    public = "&".join(
         parameter for parameter in query.split("&") if not _is_secret_parameter(parameter)
     )
-    return f"{before}://{user.partition(':')[0]}{at}{host}{path}{mark if kept else ''}{kept}"
+    return f"{before}://{user.partition(':')[0]}{at}{host}{path}{mark if public else ''}{public}"
 
 
 def shown_uri(uri: str) -> str:

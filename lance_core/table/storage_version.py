@@ -50,11 +50,11 @@ def common_version(names: Iterable[str]) -> str | None:
     return distinct[0] if distinct else None
 
 
-def may_mix(one: str, other: str) -> bool:
+def may_mix(left: str, right: str) -> bool:
     """True if a table may have files of both versions, by `VersionFacts.may_mix` of each."""
-    if one == other:
+    if left == right:
         return True
-    versions = find_version(one), find_version(other)
+    versions = find_version(left), find_version(right)
     return all(version is not None and version.may_mix for version in versions)
 
 

@@ -84,7 +84,7 @@ def is_given(storage: pa.DataType) -> bool:
     if not pa.types.is_struct(storage) or storage.num_fields not in (2, 4):
         return False
     pairs = zip(storage, GIVEN_V2, strict=False)
-    return all((own.name, own.type) == (wanted.name, wanted.type) for own, wanted in pairs)
+    return all((own.name, own.type) == (member.name, member.type) for own, member in pairs)
 
 
 def described_in_file(field: Field) -> Field:

@@ -110,11 +110,11 @@ def field(values: Members, name: bytes) -> Members:
     rows, counts = _containers(values, _OBJECT)
     parts = []
     for count in np.unique(counts[counts > 0]).tolist():
-        some = rows[counts == count]
+        same_count = rows[counts == count]
         step = max(1, _ENTRIES // count)
         parts += [
-            _field(values, some[start : start + step], count, name)
-            for start in range(0, len(some), step)
+            _field(values, same_count[start : start + step], count, name)
+            for start in range(0, len(same_count), step)
         ]
     if not parts:
         return values.where(np.zeros(len(values), bool))
@@ -163,10 +163,10 @@ def element(values: Members, number: int) -> Members:
     """The element at ``number`` of each array; -1 is the last. Absent for other values."""
     rows, counts = _containers(values, _ARRAY)
     inside = _elements(values, rows, counts)
-    place = counts + number if number < 0 else np.full(len(rows), number)
-    has = (place >= 0) & (place < counts)
+    position = counts + number if number < 0 else np.full(len(rows), number)
+    has = (position >= 0) & (position < counts)
     firsts = np.cumsum(counts) - counts
-    return _at(values, rows[has], inside.take((firsts + place)[has]))
+    return _at(values, rows[has], inside.take((firsts + position)[has]))
 
 
 def elements(values: Members) -> tuple[Int64Array, Members]:
@@ -279,25 +279,25 @@ def _sums_before(lengths: Int64Array, owner: Int64Array, counts: Int64Array) -> 
     return before - base[owner]
 
 
-def _at(values: Members, rows: Int64Array, found: Members) -> Members:
-    """``found`` at the positions ``rows``, absent values elsewhere."""
+def _at(values: Members, rows: Int64Array, members: Members) -> Members:
+    """``members`` at the positions ``rows``, absent values elsewhere."""
     kinds = np.full(len(values), ABSENT, np.int64)
     starts, ends = np.zeros((2, len(values)), np.int64)
-    kinds[rows], starts[rows], ends[rows] = found.kinds, found.starts, found.ends
+    kinds[rows], starts[rows], ends[rows] = members.kinds, members.starts, members.ends
     return Members(values.data, kinds, starts, ends)
 
 
-def _words(data: npt.NDArray[np.uint8], places: Int64Array) -> Int64Array:
-    """The big-endian 32 bit integers at ``places``."""
-    return _windows(data, ">u4", places).astype(np.int64)
+def _words(data: npt.NDArray[np.uint8], positions: Int64Array) -> Int64Array:
+    """The big-endian 32 bit integers at ``positions``."""
+    return _windows(data, ">u4", positions).astype(np.int64)
 
 
-def _windows(data: npt.NDArray[np.uint8], kind: str, places: Int64Array) -> npt.NDArray[Any]:
-    """The values of numpy's type ``kind`` at ``places``."""
+def _windows(data: npt.NDArray[np.uint8], kind: str, positions: Int64Array) -> npt.NDArray[Any]:
+    """The values of numpy's type ``kind`` at ``positions``."""
     # One value begins at every byte of this view, so a single gather reads all of its bytes.
     count = max(len(data) + 1 - np.dtype(kind).itemsize, 0)
     windows: npt.NDArray[Any] = np.ndarray((count,), kind, data, 0, (1,))
-    return windows[places]
+    return windows[positions]
 
 
 def _check(fits: bool, reason: str) -> None:

@@ -101,27 +101,27 @@ def _text(values: Members, quoted: bool, depth: int = 0) -> pa.Array:
     return array
 
 
-def _text_of(kind: int, one: Members, quoted: bool, depth: int) -> pa.Array:
+def _text_of(kind: int, values: Members, quoted: bool, depth: int) -> pa.Array:
     import pyarrow.compute as pc
 
     if kind == STRING:
-        return _quoted(_utf8(one)) if quoted else _utf8(one)
+        return _quoted(_utf8(values)) if quoted else _utf8(values)
     if kind == ESCAPED_STRING:
         convert = escaped_string_text if quoted else _unescaped
-        return _each_distinct(_utf8(one), convert, pa.string())
+        return _each_distinct(_utf8(values), convert, pa.string())
     if kind == NUMBER:
-        return _decoded(one).as_text()
+        return _decoded(values).as_text()
     if depth == MAX_VECTORISED_DEPTH:
-        return _each_distinct(_bytes(one), decode, pa.string())
-    of_array, inner = elements(one)
-    of_object, keys, fields = object_members(one)
+        return _each_distinct(_bytes(values), decode, pa.string())
+    of_array, inner = elements(values)
+    of_object, keys, fields = object_members(values)
     members = _text(concatenated(inner, fields), True, depth + 1)
     names = _text(keys, True)
     pairs = pc.binary_join_element_wise(names, members.slice(len(inner)), ":")
-    lists = _joined_by(of_array, len(one), members.slice(0, len(inner)))
-    objects = pc.binary_join_element_wise("{", _joined_by(of_object, len(one), pairs), "}", "")
+    lists = _joined_by(of_array, len(values), members.slice(0, len(inner)))
+    objects = pc.binary_join_element_wise("{", _joined_by(of_object, len(values), pairs), "}", "")
     lists = pc.binary_join_element_wise("[", lists, "]", "")
-    return pc.if_else(pa.array(is_array(one)), lists, objects)
+    return pc.if_else(pa.array(is_array(values)), lists, objects)
 
 
 def _joined_by(owner: Int64Array, count: int, members: pa.Array) -> pa.Array:
@@ -247,17 +247,17 @@ class Numbers:
         return _filled(array, self.is_float, _each_distinct(fractions, float_text, pa.string()))
 
 
-def _decoded(one: Members) -> Numbers:
-    tags, sizes = _tags(one)
-    whole, fractions = np.zeros(len(one), np.int64), np.zeros(len(one))
+def _decoded(values: Members) -> Numbers:
+    tags, sizes = _tags(values)
+    whole, fractions = np.zeros(len(values), np.int64), np.zeros(len(values))
     is_float = np.isin(tags, (*SPECIAL_FLOATS, FLOAT))
-    is_large = np.zeros(len(one), bool)
+    is_large = np.zeros(len(values), bool)
     for tag, value in SPECIAL_FLOATS.items():
         fractions[tags == tag] = value
     known = (is_float | (tags == ZERO)) & (sizes == 1)
     for tag, letter, width in _WIDTHS:
         rows = np.flatnonzero((tags == tag) & (sizes == width + 1))
-        digits = one.data[(one.starts[rows] + 1)[:, None] + np.arange(width)]
+        digits = values.data[(values.starts[rows] + 1)[:, None] + np.arange(width)]
         decoded = np.ascontiguousarray(digits).view(f">{letter}{width}")[:, 0]
         known[rows] = True
         if letter == "f":
@@ -274,11 +274,11 @@ def _decoded(one: Members) -> Numbers:
     return Numbers(whole, fractions, is_float, is_large)
 
 
-def _tags(one: Members) -> tuple[Int64Array, Int64Array]:
+def _tags(values: Members) -> tuple[Int64Array, Int64Array]:
     """The tag of each number, -1 without one, and its size with the tag."""
-    sizes = one.ends - one.starts
-    tags = np.full(len(one), -1, np.int64)
-    tags[sizes > 0] = one.data[one.starts[sizes > 0]]
+    sizes = values.ends - values.starts
+    tags = np.full(len(values), -1, np.int64)
+    tags[sizes > 0] = values.data[values.starts[sizes > 0]]
     return tags, sizes
 
 
@@ -328,12 +328,12 @@ def _unescaped(stored: str) -> str:
     return stored.replace("\\\\", "\\")
 
 
-def _each_distinct(values: pa.Array, convert: Callable[[Any], Any], kind: pa.DataType) -> pa.Array:
+def _each_distinct(values: pa.Array, convert: Callable[[Any], Any], type_: pa.DataType) -> pa.Array:
     """``convert`` of each value, called once for each distinct one."""
     import pyarrow.compute as pc
 
     coded = pc.dictionary_encode(values)
-    return pa.array(list(map(convert, coded.dictionary.to_pylist())), kind).take(coded.indices)
+    return pa.array(list(map(convert, coded.dictionary.to_pylist())), type_).take(coded.indices)
 
 
 def _filled(array: pa.Array, mask: Mask, values: pa.Array) -> pa.Array:
@@ -352,32 +352,32 @@ def _masked(values: npt.NDArray[Any], missing: Mask) -> pa.Array:
     return plain if not missing.any() else pc.if_else(pa.array(missing), None, plain)
 
 
-def _utf8(one: Members) -> pa.Array:
+def _utf8(values: Members) -> pa.Array:
     import pyarrow.compute as pc
 
     try:
-        return pc.cast(_bytes(one), pa.string())
+        return pc.cast(_bytes(values), pa.string())
     except pa.ArrowInvalid as error:
         raise CorruptFileError(f"a string in binary JSON is not UTF-8: {error}") from error
 
 
-def _bytes(one: Members) -> pa.Array:
+def _bytes(values: Members) -> pa.Array:
     """The data of each value."""
-    bounds = np.stack([one.starts, one.ends], axis=1).ravel()
-    if len(one) and (bounds[1:] >= bounds[:-1]).all():
-        # Every second value of this array is one between those of ``one``.
-        buffers = [None, pa.py_buffer(bounds), pa.py_buffer(one.data)]
+    bounds = np.stack([values.starts, values.ends], axis=1).ravel()
+    if len(values) and (bounds[1:] >= bounds[:-1]).all():
+        # Every second value of this array is one between those of ``values``.
+        buffers = [None, pa.py_buffer(bounds), pa.py_buffer(values.data)]
         both = pa.Array.from_buffers(pa.large_binary(), len(bounds) - 1, buffers)
         return both.take(pa.array(np.arange(0, len(bounds), 2)))
-    sizes = one.ends - one.starts
-    return _joined(pa.large_binary(), sizes, one.data[_ranges(one.starts, sizes)])
+    sizes = values.ends - values.starts
+    return _joined(pa.large_binary(), sizes, values.data[_ranges(values.starts, sizes)])
 
 
-def _joined(kind: pa.DataType, sizes: Int64Array, data: npt.NDArray[np.uint8]) -> pa.Array:
+def _joined(type_: pa.DataType, sizes: Int64Array, data: npt.NDArray[np.uint8]) -> pa.Array:
     offsets = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=offsets[1:])
     return pa.Array.from_buffers(
-        kind, len(sizes), [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+        type_, len(sizes), [None, pa.py_buffer(offsets), pa.py_buffer(data)]
     )
 
 

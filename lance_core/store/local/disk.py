@@ -118,8 +118,8 @@ class Disk:
             with _lent_buffer() as buffer:
                 loop(rest, target, buffer)
 
-    def copy_bytes(self, source: int, target: int, start: int, length: int, place: int) -> None:
-        """Copy ``length`` bytes from position ``start`` of an open file to ``place`` of another.
+    def copy_bytes(self, source: int, target: int, start: int, length: int, position: int) -> None:
+        """Copy ``length`` bytes from position ``start`` of an open file to ``position`` of another.
 
         The kernel copies them where the file system may share blocks, and where they are few. Else
         they are read and written, which takes two threads half the time of one: the next bytes are
@@ -129,12 +129,12 @@ class Disk:
         done = 0
         ways: tuple[_Copy, ...] = (_copy_file_range, _copy_chunk)
         is_large = length >= _BUFFER_BYTES
-        if is_large and not self._may_share(source, target, start, length, place):
+        if is_large and not self._may_share(source, target, start, length, position):
             ways = (_copy_chunk,)
         for copy in ways:
             try:
                 while done < length:
-                    more = copy(source, target, start + done, length - done, place + done)
+                    more = copy(source, target, start + done, length - done, position + done)
                     if not more:
                         raise OSError(errno.EIO, f"the file ended after {done} of {length} bytes")
                     done += more
@@ -148,7 +148,7 @@ class Disk:
         """False in file systems with larger blocks: those of networks, whose servers may copy."""
         return _is_on_disk(os.fstat(descriptor))
 
-    def _may_share(self, source: int, target: int, start: int, length: int, place: int) -> bool:
+    def _may_share(self, source: int, target: int, start: int, length: int, position: int) -> bool:
         """False if a copy cannot share blocks with its source, or is too small to find that out.
 
         True where `is_on_disk` is False.
@@ -156,12 +156,12 @@ class Disk:
         status = os.fstat(target)
         if not _is_on_disk(status):
             return True
-        if (start - place) % _BLOCK:
+        if (start - position) % _BLOCK:
             return False
         if status.st_dev not in self.shared_blocks:
             if length < _BUFFER_BYTES:
                 return False
-            self.shared_blocks[status.st_dev] = _can_share(source, target, start, place)
+            self.shared_blocks[status.st_dev] = _can_share(source, target, start, position)
         return self.shared_blocks[status.st_dev]
 
     def sync_file(self, descriptor: int) -> None:
@@ -203,11 +203,11 @@ class Disk:
         os.rmdir(path)
 
 
-def _can_share(source: int, target: int, start: int, place: int) -> bool:
+def _can_share(source: int, target: int, start: int, position: int) -> bool:
     """Share one block at or after ``start``; False if the file system has no shared blocks."""
     before = -start % _BLOCK
     try:
-        share_blocks(source, target, start + before, _BLOCK, place + before)
+        share_blocks(source, target, start + before, _BLOCK, position + before)
     except OSError as error:
         return error.errno != errno.EOPNOTSUPP
     return True
@@ -217,10 +217,10 @@ def _is_on_disk(status: os.stat_result) -> bool:
     return getattr(status, "st_blksize", _BLOCK + 1) <= _BLOCK
 
 
-def _copy_file_range(source: int, target: int, start: int, length: int, place: int) -> int:
+def _copy_file_range(source: int, target: int, start: int, length: int, position: int) -> int:
     if not hasattr(os, "copy_file_range"):
         raise OSError(errno.ENOSYS, "no copy_file_range")
-    return os.copy_file_range(source, target, length, start, place)
+    return os.copy_file_range(source, target, length, start, position)
 
 
 _spare: list[bytearray] = []
@@ -241,11 +241,11 @@ def _lent_buffer() -> Iterator[bytearray]:
             _spare.append(buffer)
 
 
-def _copy_chunk(source: int, target: int, start: int, length: int, place: int) -> int:
+def _copy_chunk(source: int, target: int, start: int, length: int, position: int) -> int:
     with _lent_buffer() as buffer, memoryview(buffer) as whole, whole[:length] as window:
         count = read_into(source, window, start)
         with window[:count] as filled:
-            return write_at(target, [filled], place) if count else 0
+            return write_at(target, [filled], position) if count else 0
 
 
 REAL_DISK = Disk()

@@ -90,16 +90,16 @@ def reserve_blocks(descriptor: int, start: int, size: int) -> bool:
     return _fallocate is not None and _fallocate(descriptor, _KEEP_SIZE, start, size) == 0
 
 
-def share_blocks(source: int, target: int, start: int, size: int, place: int) -> None:
+def share_blocks(source: int, target: int, start: int, size: int, position: int) -> None:
     """Let a range of the open file ``target`` share the blocks of one of ``source``.
 
-    ``start``, ``size`` and ``place`` are multiples of the size of a block, in bytes. Raises
+    ``start``, ``size`` and ``position`` are multiples of the size of a block, in bytes. Raises
     `OSError`: with ``EOPNOTSUPP`` if the file system shares no blocks, with ``ENOSYS`` or
     ``ENOTTY`` if it is unknown whether it does.
     """
     if ioctl is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-    ioctl(target, _CLONE_RANGE, struct.pack("qQQQ", source, start, size, place))
+    ioctl(target, _CLONE_RANGE, struct.pack("qQQQ", source, start, size, position))
 
 
 def populate(mapped: pa.Buffer) -> None:

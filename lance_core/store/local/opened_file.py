@@ -37,9 +37,9 @@ class OpenedFile:
 
 
 class FileRange(NamedTuple):
-    """``length`` bytes from position ``start`` of a file, for ``place`` of another one."""
+    """``length`` bytes from position ``start`` of a file, for ``position`` of another one."""
 
     source: OpenedFile
     start: int
     length: int
-    place: int
+    position: int

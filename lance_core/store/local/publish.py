@@ -61,10 +61,10 @@ class Publisher:
                 draft.opened = OpenedFile(self.disk.create(draft.temporary))
         return draft
 
-    def write(self, draft: UnpublishedFile, views: Sequence[memoryview], place: int) -> None:
-        """Write all bytes of ``views`` from position ``place`` on."""
+    def write(self, draft: UnpublishedFile, views: Sequence[memoryview], position: int) -> None:
+        """Write all bytes of ``views`` from position ``position`` on."""
         with preparing(draft.path, self.root.path):
-            self.disk.write(_open(draft).fileno(), views, place)
+            self.disk.write(_open(draft).fileno(), views, position)
 
     def reserve(self, draft: UnpublishedFile, start: int, size: int) -> None:
         """Expect ``size`` more bytes, from ``start`` on."""

@@ -42,9 +42,9 @@ class RangeCopies:
         self._running: deque[tuple[Future[None], int]] = deque()
         self._waiting = 0
 
-    def add(self, source: OpenedFile, wanted: ByteRange, target: int) -> None:
+    def add(self, source: OpenedFile, byte_range: ByteRange, target: int) -> None:
         """Copy a range to position ``target``, now or later; raises errors of earlier ranges."""
-        at, stop = wanted
+        at, stop = byte_range
         while at < stop:
             length = min(stop - at, TASK_BYTES - target % TASK_BYTES)
             self._next.append(FileRange(source, at, length, target))

@@ -92,16 +92,16 @@ def _is_link_to_file(root: Root, entry: os.DirEntry[str]) -> bool:
     return target is not None and os.path.isfile(target)
 
 
-def _objects(folder: str, found: list[str]) -> list[str]:
-    """The members of ``found`` that are valid paths."""
+def _objects(folder: str, names: list[str]) -> list[str]:
+    """The members of ``names`` that are valid paths."""
     prefix = f"{folder}/" if folder else ""
-    together = "".join(found)
+    together = "".join(names)
     # One check of all names together: folders can hold thousands of files.
     is_short = len(prefix) < MAX_PATH_BYTES // 2
     is_usual = is_short and together.isascii() and together.isprintable()
     if is_usual and "\\" not in together and ":" not in together:
-        return found
-    return [name for name in found if is_path(prefix + name)]
+        return names
+    return [name for name in names if is_path(prefix + name)]
 
 
 def _status(root: Root, path: str) -> os.stat_result | None:

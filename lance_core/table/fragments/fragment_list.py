@@ -228,12 +228,12 @@ class FragmentList(Sequence[Fragment]):
         return made
 
 
-def _num_equal(one: tuple[bytes, ...], other: tuple[bytes, ...]) -> int:
+def _num_equal(left: tuple[bytes, ...], right: tuple[bytes, ...]) -> int:
     """The number of first items that are equal in both."""
-    most = min(len(one), len(other))
-    if one[:most] == other[:most]:
+    most = min(len(left), len(right))
+    if left[:most] == right[:most]:
         return most
-    return next(index for index in range(most) if one[index] != other[index])
+    return next(index for index in range(most) if left[index] != right[index])
 
 
 def fragment_ids(fragments: Iterable[Fragment]) -> tuple[int, ...]:

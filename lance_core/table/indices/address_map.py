@@ -164,8 +164,8 @@ def _moved_set(rewrite: _Rewrite, rows: RowSet) -> RowSet:
     before = rows.within(lambda high: high in old)
     if not before:
         return rows
-    some = RowSet({high: bitmap for high, bitmap in before.bitmaps.items() if bitmap is not None})
-    new, is_live = rewrite.moved(some.numbers())
+    listed = RowSet({high: bitmap for high, bitmap in before.bitmaps.items() if bitmap is not None})
+    new, is_live = rewrite.moved(listed.numbers())
     whole = [high for high, bitmap in before.bitmaps.items() if bitmap is None]
     of_whole = np.isin(rewrite.starts >> _HIGH_BITS, np.array(whole, np.uint64))
     targets, lengths = rewrite.targets[of_whole], rewrite.lengths[of_whole]

@@ -292,10 +292,10 @@ def _are_in(bitmap: BitMap, low: UInt64Array) -> npt.NDArray[np.bool_]:
 
     first, stop = int(low.min()), int(low.max()) + 1
     if stop - first <= _SPARSE * len(low):
-        some = BitMap(range(first, stop))
+        candidates = BitMap(range(first, stop))
     else:
-        some = BitMap(array("I", low.astype(np.uint32).tobytes()))
-    return np.isin(low, np.array((bitmap & some).to_array(), np.uint64))
+        candidates = BitMap(array("I", low.astype(np.uint32).tobytes()))
+    return np.isin(low, np.array((bitmap & candidates).to_array(), np.uint64))
 
 
 EMPTY = RowSet({})

@@ -111,9 +111,9 @@ class Draft:
         return self.with_indices(retained(self.indices, self.schema, self.fragments.ids))
 
     def with_new_fragments(
-        self, kept: FragmentList, new: Sequence[Fragment], fill_row_ids: bool = False
+        self, existing: FragmentList, new: Sequence[Fragment], fill_row_ids: bool = False
     ) -> Draft:
-        """A draft with the fragments ``kept``, followed by ``new`` with assigned ids.
+        """A draft with the fragments ``existing``, followed by ``new`` with assigned ids.
 
         A fragment with id 0 and no deletion file gets a new id; any other keeps its id, which must
         be unused. In a table with stable row ids, a fragment has ids for all its rows or for none;
@@ -138,14 +138,14 @@ class Draft:
         if len(given_ids) < len(placed):
             raise InvalidInputError("two fragments have the same id")
         if any(fragment.id < self._next_fragment_id() for fragment in placed):
-            _refuse_used_ids(given_ids, kept)
+            _refuse_used_ids(given_ids, existing)
         highest = max(given_ids, default=-1)
         if highest > MAX_FRAGMENT_ID:
             raise InvalidInputError(f"fragment id {highest} is above {MAX_FRAGMENT_ID}")
         before = self._next_fragment_id() - 1
         return dataclasses.replace(
             draft,
-            fragments=kept + FragmentList.of(placed),
+            fragments=existing + FragmentList.of(placed),
             max_fragment_id=max(highest, before) if max(highest, before) >= 0 else None,
             next_row_id=next_row_id,
         )
@@ -251,7 +251,7 @@ def check_bases(fragment: Fragment, bases: Sequence[BasePath]) -> None:
         )
 
 
-def _refuse_used_ids(ids: Collection[int], kept: FragmentList) -> None:
-    used = set(ids).intersection(kept.ids)
+def _refuse_used_ids(ids: Collection[int], existing: FragmentList) -> None:
+    used = set(ids).intersection(existing.ids)
     if used:
         raise InvalidInputError(f"fragment id {min(used)} is in use")

@@ -30,12 +30,12 @@ _NONE: Mapping[int, Offsets] = MappingProxyType({})
 class RowIdIndex:
     """Disjoint ranges of ids, ascending: ``starts[i]`` to ``stops[i]`` (exclusive).
 
-    The row with id ``starts[i]`` is at ``places[i]``, and the other rows of the range follow it.
+    The row with id ``starts[i]`` is at ``locations[i]``, and the other rows of the range follow it.
     """
 
     starts: Uint64s
     stops: Uint64s
-    places: Offsets
+    locations: Offsets
 
     @classmethod
     def of(
@@ -60,21 +60,21 @@ class RowIdIndex:
             return cls(*parts[0])
         starts = np.concatenate([np.empty(0, np.uint64), *(part[0] for part in parts)])
         stops = np.concatenate([np.empty(0, np.uint64), *(part[1] for part in parts)])
-        places = np.concatenate([np.empty(0, np.int64), *(part[2] for part in parts)])
+        locations = np.concatenate([np.empty(0, np.int64), *(part[2] for part in parts)])
         if not _ascend(starts, stops):
             order = np.argsort(starts, kind="stable")
-            starts, stops, places = starts[order], stops[order], places[order]
+            starts, stops, locations = starts[order], stops[order], locations[order]
             if not _ascend(starts, stops):
                 repeated = starts[1:][starts[1:] < stops[:-1]][0]
                 raise CorruptFileError(
                     f"two rows have the row id {repeated}", field="DataFragment.row_id_sequence"
                 )
-        return cls(starts, stops, places)
+        return cls(starts, stops, locations)
 
     @property
     def nbytes(self) -> int:
         """The size in memory."""
-        return self.starts.nbytes + self.stops.nbytes + self.places.nbytes
+        return self.starts.nbytes + self.stops.nbytes + self.locations.nbytes
 
     def find(self, ids: Uint64s) -> Offsets:
         """The place of the row with each id, -1 for an id that no row has; fast if ids ascend."""
@@ -82,7 +82,7 @@ class RowIdIndex:
             return np.full(len(ids), -1, np.int64)
         which = np.searchsorted(self.starts, ids, side="right") - 1
         inside = (which >= 0) & (ids < self.stops[which])
-        positions = self.places[which] + (ids - self.starts[which]).astype(np.int64)
+        positions = self.locations[which] + (ids - self.starts[which]).astype(np.int64)
         return np.where(inside, positions, -1)
 
 
@@ -148,15 +148,15 @@ def disjoint_layers(spans: Sequence[tuple[int, int]]) -> list[list[int]]:
 def _merged_layers(layers: Sequence[Sequence[_Placed]]) -> Sequence[RowIdIndex]:
     """The ranges of ``layers`` in at most as many layers, in which no two ranges overlap."""
     parts = [part for layer in layers for part in layer]
-    starts, stops, places = map(np.concatenate, zip(*parts, strict=True))
+    starts, stops, locations = map(np.concatenate, zip(*parts, strict=True))
     order = np.argsort(starts, kind="stable")
-    starts, stops, places = starts[order], stops[order], places[order]
+    starts, stops, locations = starts[order], stops[order], locations[order]
     merged: list[RowIdIndex] = []
     while len(starts) and len(merged) < len(layers):
         # A range that starts behind all earlier ones belongs to this layer.
         is_free = np.append(True, starts[1:] >= np.maximum.accumulate(stops)[:-1])
-        merged.append(RowIdIndex(starts[is_free], stops[is_free], places[is_free]))
-        starts, stops, places = starts[~is_free], stops[~is_free], places[~is_free]
+        merged.append(RowIdIndex(starts[is_free], stops[is_free], locations[is_free]))
+        starts, stops, locations = starts[~is_free], stops[~is_free], locations[~is_free]
     return [RowIdIndex.of_ranges(layer) for layer in layers] if len(starts) else merged
 
 

@@ -74,11 +74,11 @@ def _may_share(first: KeyExistenceFilter, second: KeyExistenceFilter) -> bool:
     return True
 
 
-def _blooms_meet(one: bytes, other: bytes) -> bool:
+def _blooms_meet(left: bytes, right: bytes) -> bool:
     """True if in some block, each word has a bit that is set in both filters."""
-    if len(one) % (4 * _BLOCK_WORDS):
+    if len(left) % (4 * _BLOCK_WORDS):
         return True
-    both = np.frombuffer(one, dtype="<u4") & np.frombuffer(other, dtype="<u4")
+    both = np.frombuffer(left, dtype="<u4") & np.frombuffer(right, dtype="<u4")
     return bool((both.reshape(-1, _BLOCK_WORDS) != 0).all(axis=1).any())
 
 
@@ -163,8 +163,12 @@ def same_config_key(ours: Operation, committed: Operation) -> bool:
         keys = own.updates.keys() & other.updates.keys()
         if any(own.updates[key] is not None or other.updates[key] is not None for key in keys):
             return True
-    mine, theirs = ours.table_metadata, committed.table_metadata
-    return mine is not None and theirs is not None and mine.meets(theirs)
+    own_metadata, other_metadata = ours.table_metadata, committed.table_metadata
+    return (
+        own_metadata is not None
+        and other_metadata is not None
+        and own_metadata.meets(other_metadata)
+    )
 
 
 def same_metadata(ours: Operation, committed: Operation) -> bool:
@@ -184,9 +188,9 @@ def same_base(ours: Operation, committed: Operation) -> bool:
     )
 
 
-def _alike(one: BasePath, other: BasePath) -> bool:
-    same_name = bool(one.name) and one.name == other.name
-    return one.path == other.path or same_name or (one.id != 0 and one.id == other.id)
+def _alike(left: BasePath, right: BasePath) -> bool:
+    same_name = bool(left.name) and left.name == right.name
+    return left.path == right.path or same_name or (left.id != 0 and left.id == right.id)
 
 
 def _new_indices(operation: Operation) -> tuple[IndexMetadata, ...]:

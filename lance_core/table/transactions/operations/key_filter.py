@@ -35,8 +35,8 @@ class BloomKeys:
 
     def is_like(self, other: BloomKeys) -> bool:
         """True if the parameters are equal, so that a key sets the same bits in both filters."""
-        mine = (len(self.bitmap), self.num_bits, self.number_of_items, self.probability)
-        return mine == (
+        own = (len(self.bitmap), self.num_bits, self.number_of_items, self.probability)
+        return own == (
             len(other.bitmap),
             other.num_bits,
             other.number_of_items,

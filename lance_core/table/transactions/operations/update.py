@@ -141,25 +141,25 @@ class Update(Operation):
             touched[id_] = current
         return touched
 
-    def _updated(self, draft: Draft, current: Fragment, given: Fragment) -> Fragment:
-        """``current`` with the files and deleted rows of ``given``.
+    def _updated(self, draft: Draft, current: Fragment, new: Fragment) -> Fragment:
+        """``current`` with the files and deleted rows of ``new``.
 
         Files of columns that were dropped after the update was computed are not added again.
         """
-        if given.physical_rows not in (None, current.physical_rows):
-            raise InvalidInputError(f"fragment {given.id} must not change its number of rows")
+        if new.physical_rows not in (None, current.physical_rows):
+            raise InvalidInputError(f"fragment {new.id} must not change its number of rows")
         fields = frozenset(draft.schema.field_ids)
         there = {file.path for file in current.files}
         files = tuple(
-            file for file in given.files if file.path in there or not fields.isdisjoint(file.fields)
+            file for file in new.files if file.path in there or not fields.isdisjoint(file.fields)
         )
         changed = dataclasses.replace(
             current,
             files=files or current.files,
-            deletion_file=given.deletion_file or current.deletion_file,
+            deletion_file=new.deletion_file or current.deletion_file,
         )
         _ = changed.num_rows
-        offsets = self.updated_fragment_offsets.get(given.id)
+        offsets = self.updated_fragment_offsets.get(new.id)
         in_place = self.update_mode is UpdateMode.REWRITE_COLUMNS
         if not draft.stable_row_ids or not in_place or not offsets:
             return changed
