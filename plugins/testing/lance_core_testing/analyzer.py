@@ -180,9 +180,9 @@ def _column(texts: Sequence[str | None]) -> pa.Array:
 
 def _by_text(words: Words, count: int) -> list[list[_Word]]:
     """The words of each text."""
-    found: list[list[_Word]] = [[] for _ in range(count)]
+    words_of_texts: list[list[_Word]] = [[] for _ in range(count)]
     numbers = (each.tolist() for each in words[1:])
     for text, owner, *rest in zip(words.words.to_pylist(), *numbers, strict=True):
         assert 0 <= owner < count, f"{text!r} is in text {owner} of {count}"
-        found[owner].append(_Word(text, *rest))
-    return found
+        words_of_texts[owner].append(_Word(text, *rest))
+    return words_of_texts

@@ -28,24 +28,25 @@ def _rewrite_assertions() -> None:
     """Let pytest rewrite the assertions of the kit's modules that are not imported yet."""
     package, _, _ = __name__.rpartition(".")
     folder = str(Path(__file__).parent)
-    names = [f"{package}.{found.name}" for found in pkgutil.iter_modules([folder])]
+    names = [f"{package}.{module.name}" for module in pkgutil.iter_modules([folder])]
     pytest.register_assert_rewrite(*(name for name in names if name not in sys.modules))
 
 
 _rewrite_assertions()
 
 
-def check_bytes(got: pa.Buffer | bytes, wanted: bytes, doing: str) -> None:
-    """Raise `AssertionError` unless ``got`` is ``wanted``; ``doing`` names the call."""
+def check_bytes(got: pa.Buffer | bytes, expected: bytes, doing: str) -> None:
+    """Raise `AssertionError` unless ``got`` is ``expected``; ``doing`` names the call."""
     __tracebackhide__ = True
-    if pa.py_buffer(got).equals(pa.py_buffer(wanted)):
+    if pa.py_buffer(got).equals(pa.py_buffer(expected)):
         return
-    found = bytes(got)
-    shorter = min(len(found), len(wanted))
-    first = next((n for n in range(shorter) if found[n] != wanted[n]), shorter)
+    actual = bytes(got)
+    shorter = min(len(actual), len(expected))
+    first = next((n for n in range(shorter) if actual[n] != expected[n]), shorter)
     raise AssertionError(
-        f"{doing} gave {len(found)} bytes, must give {len(wanted)}; they differ from byte {first} "
-        f"on: {found[first : first + _SHOWN]!r}, must be {wanted[first : first + _SHOWN]!r}"
+        f"{doing} gave {len(actual)} bytes, must give {len(expected)}; they differ from byte "
+        f"{first} on: {actual[first : first + _SHOWN]!r}, must be "
+        f"{expected[first : first + _SHOWN]!r}"
     )
 
 

@@ -51,17 +51,19 @@ class IndexBuilder:
     parameters: ClassVar[Mapping[str, Any]] = {}
 
     def _type(self) -> IndexType:
-        found: IndexType = resolve_factory(self.spec.factory, self.spec.name)()
-        return found
+        type_: IndexType = resolve_factory(self.spec.factory, self.spec.name)()
+        return type_
 
     def _build(self, rows: IndexRows, parameters: Mapping[str, Any] | None = None) -> BuiltIndex:
-        given = self.parameters if parameters is None else parameters
-        return self._written(rows.type, lambda output: self._type().build(rows, given, output))
+        chosen = self.parameters if parameters is None else parameters
+        return self._written(rows.type, lambda output: self._type().build(rows, chosen, output))
 
     def _merge(
         self, parts: Sequence[BuiltIndex], maps: Sequence[SampleMap], rows: SampleRows | None
     ) -> BuiltIndex:
-        pairs = [IndexPart(self._open(part), one) for part, one in zip(parts, maps, strict=True)]
+        pairs = [
+            IndexPart(self._open(part), row_map) for part, row_map in zip(parts, maps, strict=True)
+        ]
         kind = parts[0].folder.kind
         return self._written(kind, lambda output: self._type().merge(pairs, rows, output))
 
@@ -70,7 +72,7 @@ class IndexBuilder:
         with IndexOutput(store, FOLDER, registry, FileVersion.V2_1, paths) as output:
             details = write(output)
         assert isinstance(details, bytes), "`build` and `merge` return serialized details"
-        stored = {one.path.removeprefix(f"{FOLDER}/"): one.size for one in store.list(FOLDER)}
+        stored = {file.path.removeprefix(f"{FOLDER}/"): file.size for file in store.list(FOLDER)}
         assert stored == output.sizes, "an index has only files that `IndexOutput` has created"
         folder = self._folder(store, output.sizes, kind)
         return BuiltIndex(store, output.sizes, details, folder)

@@ -125,8 +125,8 @@ class SampleMap:
         """The new number of each row, and True if it is kept."""
         if not len(self.before):
             return rows, np.zeros(len(rows), np.bool_)
-        place = np.minimum(np.searchsorted(self.before, rows), len(self.before) - 1)
-        return self.after[place], self.before[place] == rows
+        positions = np.minimum(np.searchsorted(self.before, rows), len(self.before) - 1)
+        return self.after[positions], self.before[positions] == rows
 
 
 def sample_rows(values: pa.Array) -> SampleRows:
@@ -147,7 +147,7 @@ def _bounds(edges: npt.NDArray[np.float64]) -> tuple[list[int], list[int]]:
 @functools.cache
 def sample_arrays() -> Mapping[str, pa.Array]:
     """A column of each leaf type and of some lists, by name; a fifth of the values is null."""
-    found = {str(type_): _of_type(type_) for type_ in TYPES}
+    arrays = {str(type_): _of_type(type_) for type_ in TYPES}
     for type_ in _LISTS:
         items = _of_type(type_.value_type)
         lengths = np.resize([2, 0, 3, 1, 0, 5], len(items) // 2)
@@ -157,8 +157,8 @@ def sample_arrays() -> Mapping[str, pa.Array]:
         size = np.int64 if pa.types.is_large_list(type_) else np.int32
         is_null = pa.array(np.arange(len(lengths)) % 9 == 4)
         lists = kind.from_arrays(pa.array(offsets.astype(size)), items, type_, mask=is_null)
-        found[str(type_)] = lists
-    return found
+        arrays[str(type_)] = lists
+    return arrays
 
 
 def _of_type(type_: pa.DataType) -> pa.Array:
@@ -179,7 +179,7 @@ def queries_for(values: pa.Array) -> Iterator[PlainQuery]:
         for length in {1, len(items)} - {0}:
             yield HasAny(items[:length])
             yield HasAll(items[:length])
-        yield from (HasAll(one) for one in _both(values))
+        yield from (HasAll(values_of_list) for values_of_list in _both(values))
         return
     picked = _picked(values, 6)
     for number in range(0, len(picked), 2):
@@ -228,8 +228,8 @@ def _of_text(text: str) -> Iterator[PlainQuery]:
 def _picked(values: pa.Array, count: int) -> pa.Array:
     """Some values, none of them null."""
     present = values.drop_null()
-    places = np.unique(np.linspace(0, max(0, len(present) - 1), count).astype(np.int64))
-    return present.take(pa.array(places[: len(present)]))
+    positions = np.unique(np.linspace(0, max(0, len(present) - 1), count).astype(np.int64))
+    return present.take(pa.array(positions[: len(present)]))
 
 
 def matches(query: PlainQuery, values: pa.Array) -> Mask:
@@ -237,9 +237,9 @@ def matches(query: PlainQuery, values: pa.Array) -> Mask:
     if isinstance(query, IsNull):
         return np.asarray(values.is_null())
     present = np.asarray(values.is_valid())
-    found = np.zeros(len(values), np.bool_)
-    found[present] = _holds(query, values.drop_null())
-    return found
+    is_match = np.zeros(len(values), np.bool_)
+    is_match[present] = _holds(query, values.drop_null())
+    return is_match
 
 
 def _holds(query: PlainQuery, values: pa.Array) -> Mask:
@@ -256,29 +256,29 @@ def _holds(query: PlainQuery, values: pa.Array) -> Mask:
             return np.asarray(pc.match_substring_regex(values, query.pattern))
         case HasAny() | HasAll():
             parts = [query.values.slice(n, 1) for n in range(len(query.values))]
-            has = [_has(values, one) for one in parts]
+            has = [_has(values, value) for value in parts]
             combine = operator.or_ if isinstance(query, HasAny) else operator.and_
             return functools.reduce(combine, has)
         case _:
             raise AssertionError(f"no plain evaluation of {query}")
 
 
-def _any_equal(keys: npt.NDArray[Any], wanted: pa.Array) -> Mask:
-    found = np.zeros(len(keys), np.bool_)
-    for number in range(len(wanted)):  # an array of one: numpy ignores the last zeros of bytes
-        found |= keys == comparable(wanted.slice(number, 1))
-    return found
+def _any_equal(keys: npt.NDArray[Any], searched: pa.Array) -> Mask:
+    is_equal = np.zeros(len(keys), np.bool_)
+    for number in range(len(searched)):  # an array of one: numpy ignores the last zeros of bytes
+        is_equal |= keys == comparable(searched.slice(number, 1))
+    return is_equal
 
 
 def _in_range(query: InRange, keys: npt.NDArray[Any]) -> Mask:
-    found = np.ones(len(keys), np.bool_)
+    is_inside = np.ones(len(keys), np.bool_)
     if query.lower is not None:
         low = comparable(_array_of(query.lower))
-        found &= keys >= low if query.includes_lower else keys > low
+        is_inside &= keys >= low if query.includes_lower else keys > low
     if query.upper is not None:
         high = comparable(_array_of(query.upper))
-        found &= keys <= high if query.includes_upper else keys < high
-    return found
+        is_inside &= keys <= high if query.includes_upper else keys < high
+    return is_inside
 
 
 def _array_of(value: pa.Scalar) -> pa.Array:
@@ -290,9 +290,9 @@ def _has(lists: pa.Array, value: pa.Array) -> Mask:
     items, parents = lists.flatten(), np.asarray(pc.list_parent_indices(lists))
     present = np.asarray(items.is_valid())
     equal = _any_equal(comparable(items.drop_null()), value)
-    found = np.zeros(len(lists), np.bool_)
-    found[parents[present][equal]] = True
-    return found
+    has_value = np.zeros(len(lists), np.bool_)
+    has_value[parents[present][equal]] = True
+    return has_value
 
 
 def comparable(values: pa.Array) -> npt.NDArray[Any]:
@@ -313,9 +313,9 @@ def comparable(values: pa.Array) -> npt.NDArray[Any]:
         sign = "u" if pa.types.is_unsigned_integer(kind) else "i"
         whole = {"u": "uint", "i": "int"}[sign] + str(kind.bit_width)
         return np.asarray(values.view(whole))
-    found = np.empty(len(values), object)
-    found[:] = values.to_pylist()
-    return found
+    objects = np.empty(len(values), object)
+    objects[:] = values.to_pylist()
+    return objects
 
 
 def concatenated(parts: Sequence[SampleRows]) -> SampleRows:

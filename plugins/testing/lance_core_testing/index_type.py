@@ -83,7 +83,7 @@ class IndexTypeTests(IndexBuilder):
     def samples(self) -> Mapping[str, pa.Array]:
         """Columns of accepted types, with nulls, by name."""
         kind = self._type()
-        return {name: one for name, one in sample_arrays().items() if kind.accepts(one.type)}
+        return {name: array for name, array in sample_arrays().items() if kind.accepts(array.type)}
 
     def indexed(self, values: pa.Array) -> pa.Array:
         """What queries compare of ``values``, a part of a column: by default the values."""
@@ -105,15 +105,15 @@ class IndexTypeTests(IndexBuilder):
         for name, rows in self._rows():
             nulls = SampleRows(pa.nulls(len(rows.values), rows.type), rows.rows)
             present = np.asarray(rows.values.is_valid())
-            for what, some in (
+            for what, sample in (
                 ("no rows", rows.where(np.zeros(rows.num_rows, np.bool_))),
                 ("only nulls", nulls),
                 ("no nulls", rows.where(present)),
                 ("one row", rows.where(np.arange(rows.num_rows) == rows.num_rows // 2)),
             ):
-                built = self._build(some)
+                built = self._build(sample)
                 asked = list(queries_for(self.indexed(rows.values)))
-                self._check(f"{name}, {what}", self._open(built), built.details, some, asked)
+                self._check(f"{name}, {what}", self._open(built), built.details, sample, asked)
 
     def test_a_merge_has_the_rows_that_are_kept_where_they_are_now_and_new_rows(self) -> None:
         for name, rows in self._rows():
@@ -122,7 +122,7 @@ class IndexTypeTests(IndexBuilder):
             moved = _moved(first.of_fragments(1), 9)
             same = second.where(np.arange(second.num_rows) % 3 != 1)
             maps = [
-                SampleMap(first.of_fragments(1).rows[moved.kept], moved.rows.rows),
+                SampleMap(first.of_fragments(1).rows[moved.is_kept], moved.rows.rows),
                 SampleMap(same.rows, same.rows),
             ]
             added = rows.of_fragments(6)
@@ -211,8 +211,8 @@ class IndexTypeTests(IndexBuilder):
         for name, rows in self._rows():
             built = self._build(rows)
             nothing = SampleMap(rows.rows[:0], rows.rows[:0])
-            for one in (built, self._merge([built], [nothing], rows)):
-                opened = self._open(one)
+            for index in (built, self._merge([built], [nothing], rows)):
+                opened = self._open(index)
                 statistics, reported = opened.statistics(), opened.parameters
                 for key, value in self.parameters.items():
                     assert _has_value(reported.get(key), value), (
@@ -238,11 +238,11 @@ class IndexTypeTests(IndexBuilder):
             ("every other row is null", positions % 2 == 1),
         ):
             values = pc.if_else(pa.array(is_null), pa.scalar(None, rows.type), rows.values)
-            some = SampleRows(values, rows.rows, rows.batch_rows)
-            built = self._build(some)
+            sample = SampleRows(values, rows.rows, rows.batch_rows)
+            built = self._build(sample)
             opened = self._open(built)
             for plain in itertools.islice(queries_for(self.indexed(values)), EXACT_QUERIES):
-                self._check_complement(f"{name}, {what}", opened, built.details, some, plain)
+                self._check_complement(f"{name}, {what}", opened, built.details, sample, plain)
 
     def _check_complement(
         self, what: str, opened: OpenIndex, details: bytes, rows: SampleRows, plain: PlainQuery
@@ -252,12 +252,12 @@ class IndexTypeTests(IndexBuilder):
         query = self.query(plain, values.type)
         if self._type().precision(query, rows.type, details) is not Precision.EXACT:
             return
-        found = opened.search(query, with_nulls=True)
-        nulls = () if found.nulls is None else found.nulls.numbers()
-        others = np.setdiff1d(np.setdiff1d(rows.rows, found.rows.numbers()), nulls)
+        result = opened.search(query, with_nulls=True)
+        nulls = () if result.nulls is None else result.nulls.numbers()
+        others = np.setdiff1d(np.setdiff1d(rows.rows, result.rows.numbers()), nulls)
         is_valid = np.asarray(values.is_valid()) | isinstance(plain, IsNull)
-        wanted = rows.rows[~matches(plain, values) & is_valid]
-        _check_equal(f"{what}: NOT {_shown(plain)}", others, wanted)
+        expected = rows.rows[~matches(plain, values) & is_valid]
+        _check_equal(f"{what}: NOT {_shown(plain)}", others, expected)
 
     def test_unknown_parameters_are_refused(self) -> None:
         with pytest.raises(InvalidInputError, match="no_such_parameter"):
@@ -297,13 +297,15 @@ class IndexTypeTests(IndexBuilder):
                 continue
             answered += 1
             what = f"{name}: {_shown(plain)}"
-            wanted = matches(plain, values)
-            found = opened.search(query, with_nulls=True)
-            _check_rows(what, found, precision, rows, wanted)
-            assert opened.search(query).rows.bitmaps == found.rows.bitmaps, f"{what}: without nulls"
+            is_match = matches(plain, values)
+            result = opened.search(query, with_nulls=True)
+            _check_rows(what, result, precision, rows, is_match)
+            assert opened.search(query).rows.bitmaps == result.rows.bitmaps, (
+                f"{what}: without nulls"
+            )
             if precision is Precision.EXACT:
-                unknown = is_null if not isinstance(plain, IsNull) else ~wanted & wanted
-                nulls = None if found.nulls is None else found.nulls.numbers()
+                unknown = is_null if not isinstance(plain, IsNull) else ~is_match & is_match
+                nulls = None if result.nulls is None else result.nulls.numbers()
                 assert nulls is not None or isinstance(plain, IsNull), f"{what}: no nulls"
                 if nulls is not None:
                     _check_equal(f"{what}: nulls", nulls, rows.rows[unknown])
@@ -349,33 +351,33 @@ def _shown(query: PlainQuery) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Moved:
-    """Rows after a rewrite that has removed some of them; ``kept`` tells which it kept."""
+    """Rows after a rewrite that has removed some of them; ``is_kept`` tells which it kept."""
 
     rows: SampleRows
-    kept: Mask
+    is_kept: Mask
 
 
 def _moved(rows: SampleRows, fragment: int) -> _Moved:
-    kept = np.arange(rows.num_rows) % GAP != 3
-    some = rows.where(kept)
-    numbers = np.arange(some.num_rows, dtype=np.uint64) + np.uint64(fragment << 32)
-    return _Moved(SampleRows(some.values, numbers), kept)
+    is_kept = np.arange(rows.num_rows) % GAP != 3
+    kept_rows = rows.where(is_kept)
+    numbers = np.arange(kept_rows.num_rows, dtype=np.uint64) + np.uint64(fragment << 32)
+    return _Moved(SampleRows(kept_rows.values, numbers), is_kept)
 
 
 def _check_rows(
-    what: str, found: SearchResult, precision: Precision, rows: SampleRows, wanted: Mask
+    what: str, result: SearchResult, precision: Precision, rows: SampleRows, is_match: Mask
 ) -> None:
-    sure = rows.rows[wanted]
+    sure = rows.rows[is_match]
     if precision is Precision.EXACT:
-        _check_equal(what, found.rows.numbers(), sure)
+        _check_equal(what, result.rows.numbers(), sure)
         return
-    assert found.rows.contains(sure).all(), f"{what}: rows are missing"
+    assert result.rows.contains(sure).all(), f"{what}: rows are missing"
     fragments = set((rows.rows >> _HIGH_BITS).tolist())
-    others = set(found.rows.bitmaps) - fragments
+    others = set(result.rows.bitmaps) - fragments
     assert not others, f"{what}: rows of fragments {others}, which are not in the index"
 
 
-def _check_equal(what: str, found: RowNumbers, wanted: RowNumbers) -> None:
-    missing, more = np.setdiff1d(wanted, found), np.setdiff1d(found, wanted)
+def _check_equal(what: str, actual: RowNumbers, expected: RowNumbers) -> None:
+    missing, more = np.setdiff1d(expected, actual), np.setdiff1d(actual, expected)
     assert not len(missing), f"{what}: {len(missing)} rows are missing, the first is {missing[0]}"
     assert not len(more), f"{what}: {len(more)} wrong rows, the first is {more[0]}"

@@ -63,17 +63,19 @@ class MemoryClient(RemoteClient):
     def capabilities(self) -> StoreCapabilities:
         return self._capabilities
 
-    def get(self, key: str, wanted: ByteRange | None, etag: str | None = None) -> Content:
+    def get(self, key: str, byte_range: ByteRange | None, etag: str | None = None) -> Content:
         self.requests.append(("get", key))
-        data, found = self._object(key)
-        if etag is not None and etag != found.etag:
+        data, stored = self._object(key)
+        if etag is not None and etag != stored.etag:
             raise RequestError(Failure.CHANGED, "412 PreconditionFailed")
-        if wanted is None:
-            return Content(data, found.size, found.etag)
-        if wanted.start >= found.size:
+        if byte_range is None:
+            return Content(data, stored.size, stored.etag)
+        if byte_range.start >= stored.size:
             raise RequestError(Failure.RANGE, "416 InvalidRange")
-        stop = min(wanted.stop, found.size)
-        return Content(data.slice(wanted.start, stop - wanted.start), found.size, found.etag)
+        stop = min(byte_range.stop, stored.size)
+        return Content(
+            data.slice(byte_range.start, stop - byte_range.start), stored.size, stored.etag
+        )
 
     def head(self, key: str) -> RemoteObject:
         self.requests.append(("head", key))
@@ -106,8 +108,8 @@ class MemoryClient(RemoteClient):
             if key.startswith(prefix) and key > after and (deep or "/" not in key[len(prefix) :])
         )
         page = keys[: self._page_size]
-        found = [self._objects[key][1] for key in page if key in self._objects]
-        return ListingPage(found, page[-1] if len(keys) > len(page) else None)
+        objects = [self._objects[key][1] for key in page if key in self._objects]
+        return ListingPage(objects, page[-1] if len(keys) > len(page) else None)
 
     def start_upload(self, key: str, *, if_absent: bool) -> str:
         self.requests.append(("start_upload", key))
@@ -123,15 +125,21 @@ class MemoryClient(RemoteClient):
         return UploadedPart(number, f"part-{number}")
 
     def copy_part(
-        self, key: str, upload: str, number: int, source: str, wanted: ByteRange, etag: str | None
+        self,
+        key: str,
+        upload: str,
+        number: int,
+        source: str,
+        byte_range: ByteRange,
+        etag: str | None,
     ) -> UploadedPart:
         self.requests.append(("copy_part", source))
-        data, found = self._object(source)
-        if etag not in (None, found.etag):
+        data, stored = self._object(source)
+        if etag not in (None, stored.etag):
             raise RequestError(Failure.CHANGED, "412 PreconditionFailed")
-        if wanted.stop > data.size:
+        if byte_range.stop > data.size:
             raise RequestError(Failure.REFUSED, "416 InvalidRange")
-        self._parts(upload)[number] = data[wanted.start : wanted.stop].to_pybytes()
+        self._parts(upload)[number] = data[byte_range.start : byte_range.stop].to_pybytes()
         return UploadedPart(number, f"part-{number}")
 
     def finish_upload(
@@ -166,8 +174,8 @@ class MemoryClient(RemoteClient):
             if if_absent and key in self._objects:
                 raise RequestError(Failure.EXISTS, "412 PreconditionFailed")
             etag = f"etag-{next(self._numbers)}"
-            found = RemoteObject(key, data.size, datetime.now(UTC), etag)
-            self._objects[key] = (data, found)
+            stored = RemoteObject(key, data.size, datetime.now(UTC), etag)
+            self._objects[key] = (data, stored)
 
     def _parts(self, upload: str) -> dict[int, bytes]:
         try:

@@ -88,18 +88,18 @@ def _mutate_items(items: Any, field: Any, chance: random.Random) -> str:
         else:
             items.add()
         return " gets an item"
-    place = chance.randrange(len(items))
+    index = chance.randrange(len(items))
     kind = chance.random()
     if kind < 0.15:
-        del items[place]
-        return f"[{place}] removed"
+        del items[index]
+        return f"[{index}] removed"
     if kind < 0.3:
-        items.append(items[place])
-        return f"[{place}] doubled"
+        items.append(items[index])
+        return f"[{index}] doubled"
     if field.message_type is not None:
-        return f"[{place}].{mutate_message(items[place], chance)}"
-    items[place] = _scalar(field, items[place], chance)
-    return f"[{place}] = {str(items[place])[:40]}"
+        return f"[{index}].{mutate_message(items[index], chance)}"
+    items[index] = _scalar(field, items[index], chance)
+    return f"[{index}] = {str(items[index])[:40]}"
 
 
 def _zero(field: Any) -> Any:
@@ -153,58 +153,62 @@ _Change = Callable[[bytes, random.Random, int, int], Mutant]
 
 
 def _flip_bit(data: bytes, chance: random.Random, start: int, stop: int) -> Mutant:
-    place, bit = chance.randrange(start, stop), chance.randrange(8)
-    return Mutant(f"bit {bit} of byte {place}", _put(data, place, bytes([data[place] ^ 1 << bit])))
+    position, bit = chance.randrange(start, stop), chance.randrange(8)
+    return Mutant(
+        f"bit {bit} of byte {position}", _put(data, position, bytes([data[position] ^ 1 << bit]))
+    )
 
 
 def _change_byte(data: bytes, chance: random.Random, start: int, stop: int) -> Mutant:
-    place, value = chance.randrange(start, stop), chance.randrange(256)
-    return Mutant(f"byte {place} = {value}", _put(data, place, bytes([value])))
+    position, value = chance.randrange(start, stop), chance.randrange(256)
+    return Mutant(f"byte {position} = {value}", _put(data, position, bytes([value])))
 
 
 def _forge_number(data: bytes, chance: random.Random, start: int, stop: int) -> Mutant:
     width = chance.choice([4, 8])
-    place = chance.randrange(start, stop)
+    position = chance.randrange(start, stop)
     # Numbers in files are mostly aligned relative to the end or the start.
-    place = max(start, place - (place - stop) % width)
+    position = max(start, position - (position - stop) % width)
     size = len(data)
     value = chance.choice([*_EDGES, size, size - 1, size + 1, chance.getrandbits(64)])
     raw = struct.pack("<Q", value & ((1 << 64) - 1))[:width]
-    return Mutant(f"{width} bytes at {place} = {value}", _put(data, place, raw))
+    return Mutant(f"{width} bytes at {position} = {value}", _put(data, position, raw))
 
 
 def _truncate(data: bytes, chance: random.Random, start: int, stop: int) -> Mutant:
-    place = chance.randrange(start, stop)
-    return Mutant(f"truncated to {place}", data[:place])
+    position = chance.randrange(start, stop)
+    return Mutant(f"truncated to {position}", data[:position])
 
 
 def _remove(data: bytes, chance: random.Random, start: int, stop: int) -> Mutant:
-    place, length = chance.randrange(start, stop), chance.randrange(1, _MAX_CUT)
-    return Mutant(f"{length} bytes at {place} removed", data[:place] + data[place + length :])
+    position, length = chance.randrange(start, stop), chance.randrange(1, _MAX_CUT)
+    return Mutant(
+        f"{length} bytes at {position} removed", data[:position] + data[position + length :]
+    )
 
 
 def _insert(data: bytes, chance: random.Random, start: int, stop: int) -> Mutant:
-    place, length = chance.randrange(start, stop), chance.randrange(1, _MAX_CUT)
+    position, length = chance.randrange(start, stop), chance.randrange(1, _MAX_CUT)
     added = chance.choice([bytes(length), chance.randbytes(length)])
-    return Mutant(f"{length} bytes put in at {place}", data[:place] + added + data[place:])
+    return Mutant(f"{length} bytes put in at {position}", data[:position] + added + data[position:])
 
 
 def _splice(data: bytes, chance: random.Random, start: int, stop: int) -> Mutant:
-    place, source = chance.randrange(start, stop), chance.randrange(len(data))
+    position, source = chance.randrange(start, stop), chance.randrange(len(data))
     length = chance.randrange(1, _MAX_CUT)
     part = data[source : source + length]
-    return Mutant(f"{len(part)} bytes at {place} from {source}", _put(data, place, part))
+    return Mutant(f"{len(part)} bytes at {position} from {source}", _put(data, position, part))
 
 
 def _clear(data: bytes, chance: random.Random, start: int, stop: int) -> Mutant:
-    place, length = chance.randrange(start, stop), chance.randrange(1, _MAX_CUT)
+    position, length = chance.randrange(start, stop), chance.randrange(1, _MAX_CUT)
     value = chance.choice([b"\0", b"\xff"])
-    return Mutant(f"{length} bytes at {place} = {value!r}", _put(data, place, value * length))
+    return Mutant(f"{length} bytes at {position} = {value!r}", _put(data, position, value * length))
 
 
-def _put(data: bytes, place: int, part: bytes) -> bytes:
+def _put(data: bytes, position: int, part: bytes) -> bytes:
     """``data`` with ``part`` written over it; the length does not change."""
-    return (data[:place] + part + data[place + len(part) :])[: len(data)]
+    return (data[:position] + part + data[position + len(part) :])[: len(data)]
 
 
 _CHANGES: tuple[_Change, ...] = (

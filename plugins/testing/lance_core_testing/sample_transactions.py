@@ -66,8 +66,8 @@ def candidate_of(
 
 def history(handler: CommitHandler, store: ObjectStore) -> list[str]:
     """The uuids of the transactions of all versions, oldest first."""
-    found = [read_transaction(store, location) for location in handler.list_versions()]
-    return ["" if transaction is None else transaction.uuid for transaction in found]
+    transactions = [read_transaction(store, location) for location in handler.list_versions()]
+    return ["" if transaction is None else transaction.uuid for transaction in transactions]
 
 
 def _fragment() -> Fragment:

@@ -105,9 +105,9 @@ class SqlFunctionTests:
             whole = self._values(arguments)
             for position, values in enumerate(arguments):
                 is_null = np.arange(len(values)) % 2 == position % 2
-                some = list(arguments)
-                some[position] = _with_nulls(values, is_null)
-                got = self._values(some)
+                with_nulls = list(arguments)
+                with_nulls[position] = _with_nulls(values, is_null)
+                got = self._values(with_nulls)
                 for row in range(len(values)):
                     name = f"{what}, argument {position + 1} is NULL in some rows, row {row}"
                     if not is_null[row]:
@@ -121,9 +121,9 @@ class SqlFunctionTests:
         for what, arguments in self._calls():
             kind = self._node(arguments).type
             for position, values in enumerate(arguments):
-                some = list(arguments)
-                some[position] = pa.nulls(len(values), values.type)
-                got = self._values(some)
+                all_null = list(arguments)
+                all_null[position] = pa.nulls(len(values), values.type)
+                got = self._values(all_null)
                 assert got.type == kind, f"{what}, argument {position + 1} is NULL: {got.type}"
                 assert self.nulls is not None or got.null_count == len(got), (
                     f"{what}, argument {position + 1} is NULL: {got!r}"
@@ -161,8 +161,8 @@ class SqlFunctionTests:
             many = [pa.concat_arrays([values] * 3) for values in arguments]
             whole = self._values(many)
             for start, count in ((1, len(whole) - 2), (len(whole) // 2, 1), (len(whole) - 1, 1)):
-                some = [values.slice(start, count) for values in many]
-                got = self._values(some)
+                slices = [values.slice(start, count) for values in many]
+                got = self._values(slices)
                 self._same(f"{what}, rows {start} to {start + count}", got, whole[start:][:count])
 
     def test_no_rows_give_no_values(self) -> None:
@@ -189,12 +189,12 @@ class SqlFunctionTests:
         for what, arguments in self._calls():
             for position in range(len(arguments)):
                 for kind in TYPES:
-                    some = list(arguments)
-                    some[position] = pa.nulls(len(arguments[position]), kind)
+                    changed = list(arguments)
+                    changed[position] = pa.nulls(len(arguments[position]), kind)
                     name = f"{what}, argument {position + 1} is {kind}"
                     try:
-                        node = self._node(some)
-                        got = evaluate(node, _table(some))
+                        node = self._node(changed)
+                        got = evaluate(node, _table(changed))
                     except PluginError as error:
                         raise AssertionError(f"{name}: {error}; {REFUSAL}") from error
                     except LanceError:
@@ -209,9 +209,9 @@ class SqlFunctionTests:
             whole = self._values(arguments)
 
             def evaluate_again(
-                _: int, name: str = what, some: Arguments = arguments, wanted: pa.Array = whole
+                _: int, name: str = what, inputs: Arguments = arguments, expected: pa.Array = whole
             ) -> None:
-                self._same(f"{name}, in threads", self._values(some), wanted)
+                self._same(f"{name}, in threads", self._values(inputs), expected)
 
             race_threads(evaluate_again, 4)
 
@@ -248,11 +248,11 @@ class SqlFunctionTests:
     def _values(self, arguments: Arguments) -> pa.Array:
         return _array(evaluate(self._node(arguments), _table(arguments)))
 
-    def _same(self, what: str, got: pa.Array, wanted: pa.Array) -> None:
-        assert got.type == wanted.type, f"{what}: {got.type} instead of {wanted.type}"
+    def _same(self, what: str, got: pa.Array, expected: pa.Array) -> None:
+        assert got.type == expected.type, f"{what}: {got.type} instead of {expected.type}"
         # As text, NaN equals NaN, and 0.0 is not -0.0.
-        assert repr(got.to_pylist()) == repr(wanted.to_pylist()), (
-            f"{what}: {got.to_pylist()!r} instead of {wanted.to_pylist()!r}"
+        assert repr(got.to_pylist()) == repr(expected.to_pylist()), (
+            f"{what}: {got.to_pylist()!r} instead of {expected.to_pylist()!r}"
         )
 
 

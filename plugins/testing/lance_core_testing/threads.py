@@ -53,5 +53,5 @@ def background_calls(run: Callable[[], None], count: int = 2) -> Iterator[None]:
             yield
         finally:
             done.set()
-        for one in running:
-            one.result()
+        for future in running:
+            future.result()

@@ -136,9 +136,9 @@ class FaultTests:
         commit_transaction(make_handler(faulty), faulty, ours, base, environment=world)
         let_the_other_commit(0)
         faulty.land()
-        found = history(make_handler(store), store)[1:]
-        assert sorted(found) == sorted([ours.uuid, theirs.uuid]), (
-            f"two commits were acknowledged; the history has {len(found)} of them"
+        uuids = history(make_handler(store), store)[1:]
+        assert sorted(uuids) == sorted([ours.uuid, theirs.uuid]), (
+            f"two commits were acknowledged; the history has {len(uuids)} of them"
         )
 
     @pytest.mark.parametrize(
@@ -202,21 +202,23 @@ def check_ending(
     """
     version = candidate.version
     try:
-        found: bytes | None = bytes(store.get(reader.locate(version).path))
+        manifest: bytes | None = bytes(store.get(reader.locate(version).path))
     except DatasetNotFoundError:
-        found = None
+        manifest = None
     if ending is None:
-        assert found == candidate.data, (
+        assert manifest == candidate.data, (
             f"{what}: commit returned, but version {version} is not what was committed"
         )
     elif isinstance(ending, ObjectExistsError):
-        assert found is not None, f"{what}: commit raised {ending!r}, but there is no such version"
+        assert manifest is not None, (
+            f"{what}: commit raised {ending!r}, but there is no such version"
+        )
     elif isinstance(ending, LanceError) and not isinstance(ending, OutcomeUnknownError):
-        assert found is None, (
+        assert manifest is None, (
             f"{what}: commit raised {ending!r}, which says that nothing was applied, but version "
             f"{version} exists; after a lost answer it must raise OutcomeUnknownError"
         )
-    if found is None:
+    if manifest is None:
         reader.commit(candidate)
         doing = f"{what}: the manifest of version {version}, committed again without faults,"
         check_bytes(store.get(reader.locate(version).path), candidate.data, doing)
@@ -277,12 +279,12 @@ def check_outcome(
     # The next commit must succeed, and so must a repeated one of the same transaction.
     commit_transaction(reader, store, transaction, environment=IMPATIENT)
     newest = commit_transaction(reader, store, append(1), environment=IMPATIENT)
-    found = history(reader, store)
-    assert found.count(transaction.uuid) == 1, (
+    uuids = history(reader, store)
+    assert uuids.count(transaction.uuid) == 1, (
         "a transaction that was committed again must be in the history once"
     )
-    assert newest.location.version == len(found), (
-        f"the newest of {len(found)} versions has number {newest.location.version}"
+    assert newest.location.version == len(uuids), (
+        f"the newest of {len(uuids)} versions has number {newest.location.version}"
     )
     return newest
 
@@ -292,5 +294,5 @@ def _check_made(
 ) -> None:
     version = made.location.version
     assert version == 2, f"the commit after version 1 made version {version}; it must make 2"
-    found = history(handler, store)[1:]
-    assert found == [transaction.uuid], "the history must have the transaction once"
+    uuids = history(handler, store)[1:]
+    assert uuids == [transaction.uuid], "the history must have the transaction once"

@@ -149,14 +149,14 @@ def _check_reads(handler: CommitHandler, when: str) -> None:
     }
     for name, look in looks.items():
         try:
-            found = look()
+            version = look()
         except DatasetNotFoundError as error:
             raise AssertionError(
                 f"{name} raised {error!r} while {when}; it must find version 2 or raise StoreError"
             ) from error
         except LanceError:
             continue
-        assert found == 2, (
-            f"{name} gave version {found} while {when}; it must give 2, or raise an error: the "
+        assert version == 2, (
+            f"{name} gave version {version} while {when}; it must give 2, or raise an error: the "
             "caller would take the table for older than it is, or for missing"
         )

@@ -113,8 +113,8 @@ class RaceTests:
         won = race_threads(create, WRITERS)
         winners = [writer for writer, has_won in enumerate(won) if has_won]
         _check_one(winners, "the table", f"{WRITERS} threads")
-        found = history(make_handler(store), store)
-        assert found == [transactions[winners[0]].uuid], (
+        uuids = history(make_handler(store), store)
+        assert uuids == [transactions[winners[0]].uuid], (
             "the table must have one version, made by the writer that was told so"
         )
 
@@ -241,17 +241,17 @@ def _check_one(winners: list[int], what: str, of: str) -> None:
     )
 
 
-def _check_history(found: Sequence[str], first: str, made: Sequence[Sequence[str]]) -> None:
+def _check_history(stored: Sequence[str], first: str, made: Sequence[Sequence[str]]) -> None:
     """Check that the history is the creation and then every acknowledged append once."""
-    wanted = [uuid for uuids in made for uuid in uuids]
-    lost = [uuid for uuid in wanted if uuid not in found]
+    acknowledged = [uuid for uuids in made for uuid in uuids]
+    lost = [uuid for uuid in acknowledged if uuid not in stored]
     assert not lost, (
-        f"{len(wanted)} appends were acknowledged, and {len(lost)} of them are in no version; "
-        "every acknowledged commit must be in the history"
+        f"{len(acknowledged)} appends were acknowledged, and {len(lost)} of them are in no "
+        "version; every acknowledged commit must be in the history"
     )
-    assert len(set(found)) == len(found), f"a transaction is in the history twice: {found}"
-    assert sorted(found) == sorted([first, *wanted]), (
-        f"the history has {len(found)} versions; it must have those of {len(wanted) + 1} "
+    assert len(set(stored)) == len(stored), f"a transaction is in the history twice: {stored}"
+    assert sorted(stored) == sorted([first, *acknowledged]), (
+        f"the history has {len(stored)} versions; it must have those of {len(acknowledged) + 1} "
         "acknowledged commits, and no others"
     )
-    assert found[0] == first, "the oldest version must be the one that made the table"
+    assert stored[0] == first, "the oldest version must be the one that made the table"

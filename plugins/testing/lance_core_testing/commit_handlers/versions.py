@@ -54,14 +54,16 @@ class VersionTests:
         )
         latest = handler.latest()
         assert latest is not None, "latest gave None after version 1 was committed"
-        for found in (committed, latest, handler.locate(1), *handler.list_versions()):
-            told = (found.version, found.naming)
-            assert told == (1, naming), f"{found} must be version 1, named by {naming}"
-            assert found.size in {None, len(candidate.data)}, (
-                f"{found} must have the size of the manifest, {len(candidate.data)}, or None"
+        for location in (committed, latest, handler.locate(1), *handler.list_versions()):
+            told = (location.version, location.naming)
+            assert told == (1, naming), f"{location} must be version 1, named by {naming}"
+            assert location.size in {None, len(candidate.data)}, (
+                f"{location} must have the size of the manifest, {len(candidate.data)}, or None"
             )
-            check_bytes(store.get(found.path), candidate.data, "the manifest of version 1")
-            assert not found.contradicts(committed), f"{found} must not contradict {committed}"
+            check_bytes(store.get(location.path), candidate.data, "the manifest of version 1")
+            assert not location.contradicts(committed), (
+                f"{location} must not contradict {committed}"
+            )
 
     @each_naming
     def test_versions_are_listed_oldest_first(
@@ -89,12 +91,12 @@ class VersionTests:
         self, store: ObjectStore, handler: CommitHandler
     ) -> None:
         handler.commit(first_candidate())
-        before = sorted(found.path for found in store.list(""))
+        before = sorted(file.path for file in store.list(""))
         loser = first_candidate()
         with must_raise(ObjectExistsError, "commit of a version that exists"):
             handler.commit(loser)
         handler.discard(loser)
-        after = sorted(found.path for found in store.list(""))
+        after = sorted(file.path for file in store.list(""))
         assert after == before, "a commit that lost and was discarded must leave no object"
 
     def test_other_files_are_no_versions(self, store: ObjectStore, handler: CommitHandler) -> None:
@@ -139,8 +141,10 @@ class VersionTests:
         handler.commit(first_candidate())
         path = manifest_path(DETACHED + 7)
         store.put(path, first_candidate().data)
-        found = handler.locate(DETACHED + 7).path
-        assert found == path, f"locate of a detached version gave {found!r}; it must give {path!r}"
+        located = handler.locate(DETACHED + 7).path
+        assert located == path, (
+            f"locate of a detached version gave {located!r}; it must give {path!r}"
+        )
         _check_latest(handler, 1)
         _check_versions(handler, [1])
 
@@ -150,8 +154,8 @@ class VersionTests:
         handler.commit(first_candidate())
         detached = first_candidate(version=DETACHED + 9)
         handler.commit(detached)
-        found = handler.locate(DETACHED + 9)
-        check_bytes(store.get(found.path), detached.data, "the manifest of a detached version")
+        location = handler.locate(DETACHED + 9)
+        check_bytes(store.get(location.path), detached.data, "the manifest of a detached version")
         _check_latest(handler, 1)
         _check_versions(handler, [1])
         handler.commit(first_candidate(version=2))
@@ -165,14 +169,14 @@ class VersionTests:
             "`tables_share_nothing`"
         )
         other_store, other = make_other()
-        mine, theirs = creation(), creation()
-        commit_transaction(handler, store, mine)
+        own, theirs = creation(), creation()
+        commit_transaction(handler, store, own)
         latest = other.latest()
         assert latest is None, "latest must not give a version of another table"
         commit_transaction(other, other_store, theirs)
-        for one, its_store, wanted in ((handler, store, mine), (other, other_store, theirs)):
-            found = history(one, its_store)
-            assert found == [wanted.uuid], "a table must have its own versions and no others"
+        for reader, its_store, transaction in ((handler, store, own), (other, other_store, theirs)):
+            uuids = history(reader, its_store)
+            assert uuids == [transaction.uuid], "a table must have its own versions and no others"
         commit_transaction(handler, store, append(1))
         _check_latest(other, 1)
         handler.forget()
@@ -187,24 +191,24 @@ class VersionTests:
         assert latest is None, "forget must remove all records of a table whose files are removed"
         again = creation()
         commit_transaction(handler, store, again)
-        found = history(handler, store)
-        assert found == [again.uuid], "a new table must have its own versions and no others"
+        uuids = history(handler, store)
+        assert uuids == [again.uuid], "a new table must have its own versions and no others"
 
 
-def _check_latest(handler: CommitHandler, wanted: int) -> None:
+def _check_latest(handler: CommitHandler, expected: int) -> None:
     latest = handler.latest()
-    found = None if latest is None else latest.version
-    assert found == wanted, f"latest gave version {found}; it must give {wanted}"
+    version = None if latest is None else latest.version
+    assert version == expected, f"latest gave version {version}; it must give {expected}"
 
 
-def _check_versions(handler: CommitHandler, wanted: Sequence[int]) -> None:
+def _check_versions(handler: CommitHandler, expected: Sequence[int]) -> None:
     locations = handler.list_versions()
     assert isinstance(locations, list | tuple), (
         f"list_versions gave a {type(locations).__name__}; it must give a list or tuple"
     )
-    strange = [one for one in locations if not isinstance(one, ManifestLocation)]
+    strange = [location for location in locations if not isinstance(location, ManifestLocation)]
     assert not strange, f"list_versions gave {strange}; it must give ManifestLocations"
     versions = [location.version for location in locations]
-    assert versions == list(wanted), (
-        f"list_versions gave {versions}; it must give {list(wanted)}, oldest first"
+    assert versions == list(expected), (
+        f"list_versions gave {versions}; it must give {list(expected)}, oldest first"
     )

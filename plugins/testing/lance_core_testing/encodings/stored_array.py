@@ -60,8 +60,8 @@ class StoredArray:
 
     def content(self, number: int) -> bytes:
         """The bytes of a buffer."""
-        place = self.buffers[number]
-        return self.data[place.start : place.stop]
+        byte_range = self.buffers[number]
+        return self.data[byte_range.start : byte_range.stop]
 
     def with_data(self, data: bytes) -> StoredArray:
         """The same array with other bytes in the file."""

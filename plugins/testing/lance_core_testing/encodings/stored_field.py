@@ -59,10 +59,10 @@ class StoredField:
         pages: list[EncodedPage] = []
         stored: list[list[Page]] = [[] for _ in range(encoder.num_columns)]
 
-        def take(some: Iterable[EncodedPage]) -> None:
-            for page in some:
-                places = [(write_buffer(buffer), len(buffer)) for buffer in page.buffers]
-                ranges = tuple(ByteRange(start, start + size) for start, size in places)
+        def take(new_pages: Iterable[EncodedPage]) -> None:
+            for page in new_pages:
+                spans = [(write_buffer(buffer), len(buffer)) for buffer in page.buffers]
+                ranges = tuple(ByteRange(start, start + size) for start, size in spans)
                 url = version.page_encoding_url
                 encoding = parse_page(version, url, page.encoding)
                 stored[page.column].append(Page(ranges, page.num_rows, encoding))
@@ -88,9 +88,9 @@ class StoredField:
         Raises `AssertionError` if the decoder requests a range outside the file.
         """
         context = DecodeContext(gap, len(self.data), self.version, self.registry)
-        wanted = only or self.field
+        field = only or self.field
         decoding = decode_field(
-            wanted, column_of([self.field], self.version), self.columns, rows, context
+            field, column_of([self.field], self.version), self.columns, rows, context
         )
         arrays, self.asked = decode_counted(decoding, self.data)
         return arrays

@@ -62,15 +62,17 @@ class EncodingTests:
 
     def registry(self) -> EncodingRegistry:
         """A registry with this encoding and the built-in ones."""
-        others = [("built-in", one) for one in v2_0.specs() if one.key != self.spec.key]
+        others = [("built-in", builtin) for builtin in v2_0.specs() if builtin.key != self.spec.key]
         return EncodingRegistry([*others, ("tested", self.spec)])
 
     def test_the_descriptor_is_complete(self) -> None:
         spec = self.spec
         assert spec.key, "`key` is empty; it must name the field of the message ArrayEncoding"
         assert spec.family is EncodingFamily.ARRAY, f"`family` is {spec.family}, must be ARRAY"
-        found = self.registry().find(spec.key)
-        assert found is spec, f"the key {spec.key!r} finds {found}; it must find the encoding"
+        registered = self.registry().find(spec.key)
+        assert registered is spec, (
+            f"the key {spec.key!r} finds {registered}; it must find the encoding"
+        )
 
     def test_an_array_comes_back_as_it_was(self) -> None:
         for name, array in self.samples().items():
@@ -109,21 +111,24 @@ class EncodingTests:
                 _assert_same(name, got, select_rows(array, rows))
 
     def test_a_decoded_array_stays_as_it_is(self) -> None:
-        kept = [
+        decoded_samples = [
             (name, array, self.stored(array).decode(RowRange(0, len(array)), self.registry()))
             for name, array in self.samples().items()
             if len(array)
         ]
-        for name, array, decoded in kept:
+        for name, array, decoded in decoded_samples:
             _assert_same(f"{name}, held while others were decoded", decoded, array)
 
     def test_threads_decode_at_the_same_time(self) -> None:
         stored = [(name, a, self.stored(a)) for name, a in self.samples().items() if len(a)]
 
         def decode(thread: int) -> None:
-            for name, array, one in stored[thread:] + stored[:thread]:
+            for name, array, stored_array in stored[thread:] + stored[:thread]:
                 self._check(
-                    f"{name}, in one of several threads", array, one, RowRange(0, len(array))
+                    f"{name}, in one of several threads",
+                    array,
+                    stored_array,
+                    RowRange(0, len(array)),
                 )
 
         race_threads(decode, 4)
@@ -172,11 +177,13 @@ class EncodingTests:
     def test_fewer_bytes_than_values_need_are_an_error(self) -> None:
         for name, array in self.samples().items():
             stored = self.stored(array)
-            for number, place in enumerate(stored.buffers):
-                if place.length == 0 or not len(array):
+            for number, byte_range in enumerate(stored.buffers):
+                if byte_range.length == 0 or not len(array):
                     continue
                 cut = list(stored.buffers)
-                cut[number] = type(place)(place.start, place.start + place.length // 2)
+                cut[number] = type(byte_range)(
+                    byte_range.start, byte_range.start + byte_range.length // 2
+                )
                 short = StoredArray(
                     stored.data, tuple(cut), stored.encoding, stored.type, stored.num_values
                 )
@@ -222,9 +229,9 @@ def _indices(count: int) -> list[RowIndices]:
     return [RowIndices(values.astype(np.int64)) for values in picked if len(values)]
 
 
-def _assert_same(name: str, got: pa.Array, wanted: pa.Array) -> None:
+def _assert_same(name: str, got: pa.Array, expected: pa.Array) -> None:
     got.validate(full=True)
-    assert got.type == wanted.type, f"{name}: the type is {got.type}, must be {wanted.type}"
+    assert got.type == expected.type, f"{name}: the type is {got.type}, must be {expected.type}"
     if pa.types.is_dictionary(got.type):  # the dictionaries may differ
-        got, wanted = (array.cast(array.type.value_type) for array in (got, wanted))
-    assert got.equals(wanted), f"{name}: {got}, must be {wanted}"
+        got, expected = (array.cast(array.type.value_type) for array in (got, expected))
+    assert got.equals(expected), f"{name}: {got}, must be {expected}"

@@ -65,9 +65,9 @@ class ValueEncodingTests:
 
     def test_the_descriptor_is_found_by_name_and_by_type_url(self) -> None:
         registry = self._registry()
-        for wanted in (self.spec.key, self.spec.name):
-            found = find_value_encoding(wanted, registry, "a test")
-            assert found is self.spec, f"{wanted!r} finds {found}; it must find the encoding"
+        for key in (self.spec.key, self.spec.name):
+            registered = find_value_encoding(key, registry, "a test")
+            assert registered is self.spec, f"{key!r} finds {registered}; it must find the encoding"
         assert self.types() or self.samples(), "nothing to try it with: provide `samples`"
 
     def test_blocks_come_back_bit_for_bit(self) -> None:
@@ -84,12 +84,12 @@ class ValueEncodingTests:
             assert take is not None
             block, count = self._block(array), len(array)
             for at in (np.array([0]), np.array([count - 1]), np.arange(0, count, 7)):
-                wanted = array.take(pa.array(at))
-                assert_same(f"{name}, taken", take(block, array.type, count, at), wanted)
+                expected = array.take(pa.array(at))
+                assert_same(f"{name}, taken", take(block, array.type, count, at), expected)
 
     def test_a_decoded_array_stays_as_it_is(self) -> None:
-        kept = [(name, array, self._decoded(array)) for name, array in self._arrays()]
-        for name, array, decoded in kept:
+        decoded_samples = [(name, array, self._decoded(array)) for name, array in self._arrays()]
+        for name, array, decoded in decoded_samples:
             assert_same(f"{name}, held while others were decoded", decoded, array)
 
     def test_encoding_changes_nothing_and_gives_the_same_bytes_again(self) -> None:
@@ -146,8 +146,8 @@ class ValueEncodingTests:
             edges = np.unique([0, *range(0, len(array), 3), len(array)])
             lists = pa.ListArray.from_arrays(pa.array(edges, pa.int32()), array)
             items = lists.cast(pa.list_(field))
-            some = items.take(pa.array([0, None, len(items) - 1]))
-            for nested in (items, some, pa.StructArray.from_arrays([array], fields=[field])):
+            with_null = items.take(pa.array([0, None, len(items) - 1]))
+            for nested in (items, with_null, pa.StructArray.from_arrays([array], fields=[field])):
                 whole = RowRange(0, len(nested))
                 self._check_stored(name, nested, version, [whole, RowIndices(np.array([0]))])
 
@@ -169,8 +169,8 @@ class ValueEncodingTests:
         for name, array in self._arrays():
             data = self._block(array).to_pybytes()
             if len(array) > 1:
-                found = self._decode_damaged(array, data[: len(data) // 2], len(array))
-                assert found is None, f"{name}: half of a block gave an array"
+                decoded = self._decode_damaged(array, data[: len(data) // 2], len(array))
+                assert decoded is None, f"{name}: half of a block gave an array"
 
     def test_a_block_of_more_values_than_it_holds_is_an_error(self) -> None:
         for name, array in self._arrays():
@@ -234,27 +234,27 @@ class ValueEncodingTests:
     ) -> None:
         """Write an array as a field in small blocks, and check the rows read."""
         spec = dataclasses.replace(self.spec, block_values=_SMALL_BLOCKS)
-        others = [("built-in", one) for one in lance_encodings()]
+        others = [("built-in", builtin) for builtin in lance_encodings()]
         registry = EncodingRegistry([*others, ("tested", spec)])
         metadata = None if pa.types.is_nested(array.type) else {ENCODING_KEY: spec.key}
         if pa.types.is_fixed_size_list(array.type):
             metadata = {ENCODING_KEY: spec.key}
         schema = Schema.from_arrow(pa.schema([pa.field("x", array.type, metadata=metadata)]))
         stored = StoredField.write(schema.fields[0], [array], registry, version)
-        for wanted in rows:
-            if not len(wanted):
+        for selection in rows:
+            if not len(selection):
                 continue
             for gap in (0, 1 << 40):
-                got = pa.concat_arrays(stored.read(wanted, gap))
-                assert_same(f"{name}, {wanted}", got, select_rows(array, wanted))
+                got = pa.concat_arrays(stored.read(selection, gap))
+                assert_same(f"{name}, {selection}", got, select_rows(array, selection))
 
 
-def assert_same(name: str, got: pa.Array, wanted: pa.Array) -> None:
+def assert_same(name: str, got: pa.Array, expected: pa.Array) -> None:
     """Raise `AssertionError` unless the arrays are equal, bit for bit where not null."""
     got.validate(full=not _has_decimals(got.type))
-    assert got.type == wanted.type, f"{name}: the type is {got.type}, must be {wanted.type}"
-    pairs = zip(_in_bits(got), _in_bits(wanted), strict=True)
-    assert all(one.equals(other) for one, other in pairs), f"{name}: {got}, must be {wanted}"
+    assert got.type == expected.type, f"{name}: the type is {got.type}, must be {expected.type}"
+    pairs = zip(_in_bits(got), _in_bits(expected), strict=True)
+    assert all(left.equals(right) for left, right in pairs), f"{name}: {got}, must be {expected}"
 
 
 def _in_bits(array: pa.Array) -> list[pa.Array]:

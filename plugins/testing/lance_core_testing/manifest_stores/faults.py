@@ -82,11 +82,11 @@ class RowFaultTests:
             f"put_if_absent raised {ending!r} while the service refused everything; it must not "
             "say anything of the rows"
         )
-        found = rows.get_latest(base_uri)
-        assert found == first, f"after an outage get_latest gave {found}; it must give {first}"
+        latest = rows.get_latest(base_uri)
+        assert latest == first, f"after an outage get_latest gave {latest}; it must give {first}"
         rows.put_if_absent(base_uri, second)
-        found = rows.get_latest(base_uri)
-        assert found == second, f"after an outage get_latest gave {found}; it must give {second}"
+        latest = rows.get_latest(base_uri)
+        assert latest == second, f"after an outage get_latest gave {latest}; it must give {second}"
 
 
 def _entry(base_uri: str, version: int, name: str) -> ManifestEntry:
@@ -108,9 +108,9 @@ def _check_ending(
     rows: tuple[ManifestEntry | None, ManifestEntry | None, ManifestEntry],
 ) -> None:
     """Check the outcome; ``rows``: the row before the call, after it, and the one to write."""
-    before, after, wanted = rows
+    before, after, written = rows
     if ending is None:
-        assert after == wanted, f"{what} returned, but the row is {after}; it must be {wanted}"
+        assert after == written, f"{what} returned, but the row is {after}; it must be {written}"
     elif isinstance(ending, ObjectExistsError):
         assert after is not None, f"{what} raised {ending!r}, but there is no row"
     elif isinstance(ending, StoreError | NotFoundError) and not isinstance(
@@ -120,4 +120,4 @@ def _check_ending(
             f"{what} raised {ending!r}, which says that nothing was applied, but the row was "
             f"{before} and is {after}; after a lost answer it must raise OutcomeUnknownError"
         )
-    assert after in (before, wanted), f"{what} left the row {after}, which nobody wrote"
+    assert after in (before, written), f"{what} left the row {after}, which nobody wrote"

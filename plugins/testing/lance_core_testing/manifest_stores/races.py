@@ -56,8 +56,8 @@ class RowRaceTests:
                 rows.put_if_present(base_uri, entries[writer])
 
             race_threads(replace, WRITERS)
-            found = rows.get(base_uri, 1)
-            assert found in entries, f"after racing replacements the row is {found}, nobody's"
+            row = rows.get(base_uri, 1)
+            assert row in entries, f"after racing replacements the row is {row}, nobody's"
 
     def test_of_racing_processes_exactly_one_adds_the_row(
         self, shared_rows: MakeRows, base_uri: str
@@ -75,15 +75,15 @@ class RowRaceTests:
                 f"{len(winners)} of {PROCESSES} processes were told that they added the row of "
                 f"version {version}; exactly one must be"
             )
-            found = rows.get(base_uri, version)
-            assert found == winners[0], f"the row is {found}; it must be the winner's, {winners[0]}"
+            row = rows.get(base_uri, version)
+            assert row == winners[0], f"the row is {row}; it must be the winner's, {winners[0]}"
 
     def test_another_process_sees_the_same_rows(self, shared_rows: MakeRows, base_uri: str) -> None:
         rows = shared_rows()
         (entry, more, *_) = (_staged(base_uri, version)[0] for version in (1, 2))
         rows.put_if_absent(base_uri, entry)
-        found = rows.get_latest(base_uri)
-        assert found == entry, f"get_latest gave {found}; it must give the row just added"
+        row = rows.get_latest(base_uri)
+        assert row == entry, f"get_latest gave {row}; it must give the row just added"
         seen = in_another_process(_Following(shared_rows, base_uri, more))
         assert seen == entry, f"another process was given {seen}; it must be given {entry}"
         latest = rows.get_latest(base_uri)
@@ -138,9 +138,9 @@ class _Following:
 
     def __call__(self) -> ManifestEntry | None:
         rows = self.make_rows()
-        found = rows.get_latest(self.base_uri)
+        latest = rows.get_latest(self.base_uri)
         rows.put_if_absent(self.base_uri, self.entry)
-        return found
+        return latest
 
 
 def _added(rows: ExternalManifestStore, base_uri: str, entry: ManifestEntry) -> bool:
@@ -157,8 +157,8 @@ def _check_one(
     assert len(winners) == 1, (
         f"{len(winners)} of {of} were told that they added a row; exactly one must be"
     )
-    for found in (rows.get(base_uri, winners[0].version), rows.get_latest(base_uri)):
-        assert found == winners[0], f"the row is {found}; it must be the winner's, {winners[0]}"
+    for row in (rows.get(base_uri, winners[0].version), rows.get_latest(base_uri)):
+        assert row == winners[0], f"the row is {row}; it must be the winner's, {winners[0]}"
 
 
 def _staged(base_uri: str, version: int) -> list[ManifestEntry]:

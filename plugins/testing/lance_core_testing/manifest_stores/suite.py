@@ -103,8 +103,8 @@ class ExternalManifestStoreTests(RowRaceTests, RowFaultTests):
     def test_a_table_without_rows_has_none(
         self, rows: ExternalManifestStore, base_uri: str
     ) -> None:
-        found = (rows.get(base_uri, 1), rows.get_latest(base_uri))
-        assert found == (None, None), "get and get_latest of a table without rows must give None"
+        answers = (rows.get(base_uri, 1), rows.get_latest(base_uri))
+        assert answers == (None, None), "get and get_latest of a table without rows must give None"
         check_returns_nothing("delete", partial(rows.delete, base_uri))
 
     def test_a_row_is_found_as_it_was_added(
@@ -201,12 +201,14 @@ class ExternalManifestStoreTests(RowRaceTests, RowFaultTests):
 
 
 def _check_row(
-    rows: ExternalManifestStore, base_uri: str, version: int, wanted: ManifestEntry | None
+    rows: ExternalManifestStore, base_uri: str, version: int, expected: ManifestEntry | None
 ) -> None:
-    found = rows.get(base_uri, version)
-    assert found == wanted, f"get of version {version} gave {found}; it must give {wanted}"
+    row = rows.get(base_uri, version)
+    assert row == expected, f"get of version {version} gave {row}; it must give {expected}"
 
 
-def _check_latest(rows: ExternalManifestStore, base_uri: str, wanted: ManifestEntry | None) -> None:
-    found = rows.get_latest(base_uri)
-    assert found == wanted, f"get_latest of {base_uri!r} gave {found}; it must give {wanted}"
+def _check_latest(
+    rows: ExternalManifestStore, base_uri: str, expected: ManifestEntry | None
+) -> None:
+    row = rows.get_latest(base_uri)
+    assert row == expected, f"get_latest of {base_uri!r} gave {row}; it must give {expected}"

@@ -129,10 +129,10 @@ class FaultProxy:
         """The number of received requests that match."""
         with self._lock:
             return sum(
-                fnmatchcase(one.method, method)
-                and fnmatchcase(one.path, path)
-                and fnmatchcase(one.query, query)
-                for one in self.requests
+                fnmatchcase(request.method, method)
+                and fnmatchcase(request.path, path)
+                and fnmatchcase(request.query, query)
+                for request in self.requests
             )
 
     def choose(self, method: str, path: str, query: str, authorization: str) -> Fault | None:
@@ -210,7 +210,7 @@ class _Handler(BaseHTTPRequestHandler):
         answer = self._answer(fault, body)
         status = None if answer is None else answer[0]
         condition = self.headers.get("If-None-Match") or self.headers.get(GCS_CONDITION)
-        wanted = self.headers.get("Range") or self.headers.get("x-ms-range")
+        byte_range = self.headers.get("Range") or self.headers.get("x-ms-range")
         # Record before responding, so that the client finds its request recorded.
         proxy.record(
             Request(
@@ -222,7 +222,7 @@ class _Handler(BaseHTTPRequestHandler):
                 sent=len(body),
                 received=len(answer[2]) if answer else 0,
                 condition=condition,
-                range=wanted,
+                range=byte_range,
                 authorization=authorization,
             )
         )

@@ -79,8 +79,8 @@ class InstanceTests:
                     f"the store declares {method}=YES, but the processes {winners} of "
                     f"{len(won)} were told that they created {path!r}; exactly one must be"
                 )
-                wanted = _content(winners[0])
-                check_bytes(store.get(path), wanted, f"{method}: get of what the winner created")
+                content = _content(winners[0])
+                check_bytes(store.get(path), content, f"{method}: get of what the winner created")
 
 
 def _put(store: ObjectStore, path: str, content: bytes) -> None:
@@ -226,8 +226,8 @@ def _check_views(store: ObjectStore, other: ObjectStore, change: Callable[[_Step
     objects: dict[str, bytes] = {}
     is_strong = store.capabilities.strong_reads is Guarantee.YES
     for step in (*_STEPS, _Step("folder/object", None)):
-        for one in (store, other):
-            _look(one, objects, is_strong)
+        for instance in (store, other):
+            _look(instance, objects, is_strong)
         change(step)
         if step.content is None:
             objects.pop(step.path, None)
@@ -241,11 +241,11 @@ def _look(store: ObjectStore, objects: dict[str, bytes], is_strong: bool) -> Non
     after = "after another instance had changed it"
     for path in ("folder/object", "folder/second"):
         content = objects.get(path)
-        wanted = None if content is None else (content, content[:4], len(content))
-        found = _seen(store, path)
+        expected = None if content is None else (content, content[:4], len(content))
+        seen = _seen(store, path)
         if is_strong:
-            assert found == wanted, (
-                f"get, get_ranges and head of {path!r} {after} gave {found}, must give {wanted} "
+            assert seen == expected, (
+                f"get, get_ranges and head of {path!r} {after} gave {seen}, must give {expected} "
                 "(None: ObjectNotFoundError): strong_reads is YES, nothing old may be kept"
             )
     listed = (list_paths(store, "folder"), sorted(store.list_names("folder")))
@@ -258,7 +258,7 @@ def _look(store: ObjectStore, objects: dict[str, bytes], is_strong: bool) -> Non
 
 def _seen(store: ObjectStore, path: str) -> tuple[object, ...] | None:
     """The object, its first bytes and its size; None if every method reports it as missing."""
-    found: list[object] = []
+    answers: list[object] = []
     reads: tuple[Callable[[], object], ...] = (
         lambda: bytes(store.get(path)),
         lambda: bytes(store.get_ranges(path, [ByteRange(0, 4)])[0]),
@@ -266,7 +266,7 @@ def _seen(store: ObjectStore, path: str) -> tuple[object, ...] | None:
     )
     for read in reads:
         try:
-            found.append(read())
+            answers.append(read())
         except ObjectNotFoundError:
-            found.append(None)
-    return None if found == [None] * 3 else tuple(found)
+            answers.append(None)
+    return None if answers == [None] * 3 else tuple(answers)

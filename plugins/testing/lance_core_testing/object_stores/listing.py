@@ -101,14 +101,14 @@ class ListingTests:
 
     def test_an_empty_store_lists_nothing(self, store: ObjectStore) -> None:
         for folder in ("", "folder", "folder/below"):
-            found = [*store.list(folder), *store.list_names(folder)]
-            assert found == [], f"a listing of {folder!r} in an empty store must be empty"
+            listed = [*store.list(folder), *store.list_names(folder)]
+            assert listed == [], f"a listing of {folder!r} in an empty store must be empty"
 
     def test_a_listing_holds_every_object_at_any_depth(self, store: ObjectStore) -> None:
         fill(store, TREE)
-        found = list(store.list(""))
-        _check_same([meta.path for meta in found], TREE, "list")
-        for meta in found:
+        listed = list(store.list(""))
+        _check_same([meta.path for meta in listed], TREE, "list")
+        for meta in listed:
             size = len(meta.path.encode())
             assert meta.size == size, f"list gave {meta} for an object of {size} bytes"
             assert meta.last_modified.tzinfo is not None, f"list gave {meta}: no time zone"
@@ -223,9 +223,9 @@ class ListingTests:
                 assert gone, f"{path!r} was deleted and is listed; {sentence}"
 
 
-def _check_same(found: Sequence[str], wanted: Sequence[str], doing: str) -> None:
+def _check_same(listed: Sequence[str], expected: Sequence[str], doing: str) -> None:
     """Raise `AssertionError` unless both contain the same paths once, in any order."""
-    missing, extra = sorted(set(wanted) - set(found)), sorted(set(found) - set(wanted))
+    missing, extra = sorted(set(expected) - set(listed)), sorted(set(listed) - set(expected))
     assert not missing, f"{doing} does not give {missing}, which must be there"
     assert not extra, f"{doing} gives {extra}, which must not be there"
-    assert len(found) == len(wanted), f"{doing} gives something twice: {sorted(found)}"
+    assert len(listed) == len(expected), f"{doing} gives something twice: {sorted(listed)}"

@@ -40,8 +40,8 @@ class ReadTests:
                 f"get gave a {type(buffer).__name__}; it must give a pyarrow.Buffer"
             )
             check_bytes(buffer, content, f"get of an object of {size} bytes")
-            found = store.head(path).size
-            assert found == size, f"head gave a size of {found} bytes; it must be {size}"
+            stated = store.head(path).size
+            assert stated == size, f"head gave a size of {stated} bytes; it must be {size}"
 
     def test_a_large_object_is_read_as_it_was_written(self, store: ObjectStore) -> None:
         content = (CONTENT * 10)[:LARGE]
@@ -51,8 +51,8 @@ class ReadTests:
                 writer.write(memoryview(content)[start : start + 7_000_003])
         ends = [ByteRange(LARGE - 9, LARGE), ByteRange(20 * MIB - 3, 20 * MIB + 3)]
         for path in ("put", "written"):
-            found = store.head(path).size
-            assert found == LARGE, f"head gave a size of {found} bytes; it must be {LARGE}"
+            stated = store.head(path).size
+            assert stated == LARGE, f"head gave a size of {stated} bytes; it must be {LARGE}"
             check_bytes(store.get(path), content, f"get of an object of {LARGE} bytes")
             _check_ranges(store, path, ends, content)
 
@@ -100,8 +100,8 @@ class ReadTests:
 
     def test_no_ranges_are_no_buffers(self, store: ObjectStore) -> None:
         store.put("object", CONTENT[:100])
-        found = store.get_ranges("object", [])
-        assert found == [], "get_ranges without ranges must give an empty list"
+        buffers = store.get_ranges("object", [])
+        assert buffers == [], "get_ranges without ranges must give an empty list"
 
     def test_a_range_past_the_end_is_a_typed_error(self, store: ObjectStore) -> None:
         for size, beyond in itertools.product((0, 100, 100_000), BEYOND):
@@ -126,7 +126,7 @@ class ReadTests:
         store.put("folder/object", b"1")
         for path in ("missing", "folder/missing", "missing/object", "folder/object/below"):
             _check_not_found(store, path)
-        paths = [found.path for found in store.list("")]
+        paths = [meta.path for meta in store.list("")]
         assert paths == ["folder/object"], "reading what is missing must not create anything"
 
     def test_a_folder_is_no_object(self, store: ObjectStore) -> None:
@@ -136,10 +136,10 @@ class ReadTests:
 
     def test_size_and_date_are_known(self, store: ObjectStore) -> None:
         store.put("folder/object", b"12345")
-        found = store.head("folder/object")
-        told = (found.path, found.size)
+        meta = store.head("folder/object")
+        told = (meta.path, meta.size)
         assert told == ("folder/object", 5), "head must give the path asked for, and the size"
-        _check_date(found.last_modified, "head")
+        _check_date(meta.last_modified, "head")
         (listed,) = store.list("folder")
         _check_date(listed.last_modified, "list")
 

@@ -92,14 +92,14 @@ class ObjectStoreTests(
         )
         seen = probe(store)
         for name in TRIED:
-            wanted, found = getattr(declared, name), getattr(seen, name)
-            assert wanted in (Guarantee.UNKNOWN, found), (
-                f"the store declares {name}={wanted.name}, but trying it showed {found.name}"
+            stated, observed = getattr(declared, name), getattr(seen, name)
+            assert stated in (Guarantee.UNKNOWN, observed), (
+                f"the store declares {name}={stated.name}, but trying it showed {observed.name}"
             )
 
     def test_the_probe_leaves_nothing(self, store: ObjectStore) -> None:
         probe(store)
-        left = [found.path for found in store.list("")]
+        left = [meta.path for meta in store.list("")]
         assert left == [], "objects that were deleted are listed; a deleted object must be gone"
 
     def test_no_secret_is_shown_or_pickled(

@@ -147,8 +147,8 @@ class WriteTests:
             writer.write(b"start")
             for piece in pieces:
                 writer.write(piece)
-        wanted = b"start" + b"".join(pieces)
-        check_bytes(store.get("object"), wanted, "get of what a writer wrote in large pieces")
+        content = b"start" + b"".join(pieces)
+        check_bytes(store.get("object"), content, "get of what a writer wrote in large pieces")
 
     def test_a_writer_without_bytes_makes_an_empty_object(self, store: ObjectStore) -> None:
         with store.open_writer("object"):
@@ -237,14 +237,16 @@ class WriteTests:
         assert paths == [], "delete must remove the object, and nothing else create one"
 
     def test_deleting_a_folder_removes_nothing(self, store: ObjectStore) -> None:
-        wanted = ["folder/below/object", "folder/object"]
-        for path in wanted:
+        objects = ["folder/below/object", "folder/object"]
+        for path in objects:
             store.put(path, b"1")
         for folder in ("folder", "folder/below"):
             with contextlib.suppress(LanceError):
                 store.delete(folder)
             paths = sorted(list_paths(store))
-            assert paths == wanted, f"delete of the folder {folder!r} must not remove what is below"
+            assert paths == objects, (
+                f"delete of the folder {folder!r} must not remove what is below"
+            )
 
     @pytest.mark.parametrize("size", [0, 10, 3_000_000])
     def test_a_copy_is_an_object_of_its_own(self, store: ObjectStore, size: int) -> None:
@@ -275,8 +277,8 @@ class WriteTests:
             store.append_from(writer, "source", [ByteRange(0, len(content))])
             assert writer.tell() == 5 + 6 + 7 + 10 + len(content)
             writer.write(b"end")
-        wanted = b"start" + content[3:9] + b"between4567890123" + content + b"end"
-        check_bytes(store.get("folder/target"), wanted, "get of an object of appended ranges")
+        expected = b"start" + content[3:9] + b"between4567890123" + content + b"end"
+        check_bytes(store.get("folder/target"), expected, "get of an object of appended ranges")
 
     def test_ranges_that_do_not_exist_are_not_appended(self, store: ObjectStore) -> None:
         store.put("source", b"0123456789")

@@ -68,16 +68,18 @@ class QueryTests(RankedSubject):
             rows = self._sample()
             naive = self._naive(rows, target)
             query = self._query(target)
-            for part, some in (("", values), ("of a slice", values.slice(37, 200))):
+            for part, part_values in (("", values), ("of a slice", values.slice(37, 200))):
                 first = 37 if part else 0
-                found = query.scores(some, 0)
-                assert found.dtype == np.float32, f"scores of type {found.dtype}"
-                for place, score in enumerate(found.tolist()):
-                    expected = naive.get(int(rows.rows[first + place]), math.nan)
+                scores = query.scores(part_values, 0)
+                assert scores.dtype == np.float32, f"scores of type {scores.dtype}"
+                for position, score in enumerate(scores.tolist()):
+                    expected = naive.get(int(rows.rows[first + position]), math.nan)
                     is_same = np.isclose(
                         score, expected, self.tolerance, self.tolerance, equal_nan=True
                     )
-                    assert is_same, f"score {part} of {some[place]}: {score} instead of {expected}"
+                    assert is_same, (
+                        f"score {part} of {part_values[position]}: {score} instead of {expected}"
+                    )
             scored += len(naive)
         assert scored, "no value has a score: provide other `values`"
         ties = len(values) - len(set(map(str, values.drop_null().to_pylist())))
@@ -96,10 +98,10 @@ class QueryTests(RankedSubject):
                 (hits,) = self._query(target).best(values, count)
                 check_order(hits, ascending=self._query(target).ascending)
                 check_equal(f"the best {count}", ranked(hits), expected[:count])
-        for some in (values[:0], pa.nulls(20, values.type)):
-            assert [len(hits.rows) for hits in self._query(targets).best(some, 3)] == [0] * len(
-                targets
-            )
+        for without_values in (values[:0], pa.nulls(20, values.type)):
+            assert [len(hits.rows) for hits in self._query(targets).best(without_values, 3)] == [
+                0
+            ] * len(targets)
 
     def test_an_index_that_does_not_rank_is_not_searched(self) -> None:
         assert self._query(self.targets()[0]).for_index(_Unranked()) is None
@@ -192,9 +194,9 @@ class FileTests(RankedSubject):
         assert first.details == second.details
         opened, again = self._opened(first), self._opened(second)
         for target in self.targets():
-            found = ranked(self._top(opened, target, 30)[0])
-            assert found == ranked(self._top(opened, target, 30)[0]), "two answers differ"
-            assert found == ranked(self._top(again, target, 30)[0])
+            answer = ranked(self._top(opened, target, 30)[0])
+            assert answer == ranked(self._top(opened, target, 30)[0]), "two answers differ"
+            assert answer == ranked(self._top(again, target, 30)[0])
 
     def test_damaged_files_raise_an_error_of_the_library(self) -> None:
         rows = self._sample()

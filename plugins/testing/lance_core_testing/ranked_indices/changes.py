@@ -28,39 +28,39 @@ class MergeTests(RankedSubject):
             ("one row", np.arange(len(present)) == last),
             ("no nulls", present),
         ):
-            some = rows.where(chosen)
+            sample = rows.where(chosen)
             try:
-                opened = self._opened(self._build(some))
+                opened = self._opened(self._build(sample))
             except InvalidInputError:  # too few rows to train an index
                 continue
-            self._check_whole(what, opened, some)
+            self._check_whole(what, opened, sample)
             answered += 1
         assert answered, "an index is built of rows that are not null"
 
     def test_a_moved_index_has_the_rows_that_are_kept_where_they_are_now(self) -> None:
         rows = self._sample()
         opened = self._opened(built := self._build(rows))
-        some = rows.where(np.arange(len(rows.rows)) % 4 != 1)
-        in_order = _NEW_FRAGMENT + np.arange(len(some.rows), dtype=np.uint64)
-        fragments, offsets = some.rows >> np.uint64(32), some.rows & np.uint64(0xFFFFFFFF)
+        kept_rows = rows.where(np.arange(len(rows.rows)) % 4 != 1)
+        in_order = _NEW_FRAGMENT + np.arange(len(kept_rows.rows), dtype=np.uint64)
+        fragments, offsets = kept_rows.rows >> np.uint64(32), kept_rows.rows & np.uint64(0xFFFFFFFF)
         turned = (np.uint64(20) - fragments) << np.uint64(32) | offsets
         for what, now in (("into a fragment", in_order), ("in another order", turned)):
-            part = IndexPart(opened, SampleMap(some.rows, now))
+            part = IndexPart(opened, SampleMap(kept_rows.rows, now))
             moved = self._written(rows.type, partial(self._type().merge, [part], None))
             assert moved.details == built.details, f"{what}: a move keeps the details"
-            self._check_whole(what, self._opened(moved), SampleRows(some.values, now))
+            self._check_whole(what, self._opened(moved), SampleRows(kept_rows.values, now))
         self._check_whole("the index that was moved", opened, rows)
 
     def test_new_rows_join_an_index(self) -> None:
         rows = self._sample()
         first, added = rows.of_fragments(0, 1, 5), rows.of_fragments(6)
         built = self._build(first)
-        kept = first.where(np.arange(len(first.rows)) % 5 != 2)
-        joined = self._merge([built], [SampleMap(kept.rows, kept.rows)], added)
+        kept_rows = first.where(np.arange(len(first.rows)) % 5 != 2)
+        joined = self._merge([built], [SampleMap(kept_rows.rows, kept_rows.rows)], added)
         assert joined.details == built.details, "a merge keeps the details"
-        self._check_whole("joined", self._opened(joined), concatenated([kept, added]))
-        again = self._merge([joined], [SampleMap(added.rows, added.rows)], kept)
-        self._check_whole("joined again", self._opened(again), concatenated([kept, added]))
+        self._check_whole("joined", self._opened(joined), concatenated([kept_rows, added]))
+        again = self._merge([joined], [SampleMap(added.rows, added.rows)], kept_rows)
+        self._check_whole("joined again", self._opened(again), concatenated([kept_rows, added]))
 
     def test_segments_of_one_training_are_merged(self) -> None:
         rows = self._sample()

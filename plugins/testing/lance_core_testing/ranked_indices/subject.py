@@ -97,7 +97,9 @@ class RankedSubject(IndexBuilder):
     def _naive(self, rows: SampleRows, target: Any) -> dict[int, float]:
         """The score of each row that has one, by the row number."""
         values = rows.values.to_pylist()
-        scores = [math.nan if one is None else self.naive_score(one, target) for one in values]
+        scores = [
+            math.nan if value is None else self.naive_score(value, target) for value in values
+        ]
         pairs = zip(rows.rows.tolist(), scores, strict=True)
         return {row: score for row, score in pairs if not math.isnan(score)}
 
@@ -123,10 +125,10 @@ class RankedSubject(IndexBuilder):
         for target in self.targets():
             expected = self._exact(rows, target)
             (hits,) = self._top(opened, target, len(rows.values) + 5)
-            found = ranked(hits)
+            answer = ranked(hits)
             if not self.is_exact:
-                found = self._refined(rows, hits, target)
-            check_equal(what, found, expected)
+                answer = self._refined(rows, hits, target)
+            check_equal(what, answer, expected)
             compared += len(expected)
         return compared
 
@@ -150,11 +152,11 @@ def check_order(hits: Hits, *, ascending: bool) -> None:
     )
 
 
-def check_equal(what: str, found: Ranked, expected: Ranked) -> None:
+def check_equal(what: str, actual: Ranked, expected: Ranked) -> None:
     """Fail with the first difference."""
-    assert len(found) == len(expected), f"{what}: {len(found)} rows instead of {len(expected)}"
-    for place, (own, other) in enumerate(zip(found, expected, strict=True)):
-        assert own == other, f"{what}: {own} instead of {other} at {place}"
+    assert len(actual) == len(expected), f"{what}: {len(actual)} rows instead of {len(expected)}"
+    for position, (own, other) in enumerate(zip(actual, expected, strict=True)):
+        assert own == other, f"{what}: {own} instead of {other} at {position}"
 
 
 def allowed_of(rows: RowNumbers, chosen: npt.NDArray[np.bool_], share: float) -> AllowedRows:

@@ -31,8 +31,8 @@ class TableTests(RankedSubject):
     @pytest.fixture(params=[False, True], ids=["addresses", "stable row ids"])
     def stable(self, request: pytest.FixtureRequest) -> bool:
         """Whether the table has stable row ids."""
-        found: bool = request.param
-        return found
+        is_stable: bool = request.param
+        return is_stable
 
     def test_a_scan_finds_the_best_rows_whatever_was_done_to_them(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stable: bool
@@ -83,8 +83,8 @@ class TableTests(RankedSubject):
                 path.write_bytes(path.read_bytes()[:40])
         dataset = lance.dataset(dataset.uri)
         with pytest.warns(IndexWarning, match="cannot be used"):
-            found = self._found(dataset, self.targets()[0], 10)
-        check_equal("a damaged index", found, self._expected(dataset, self.targets()[0])[:10])
+            answer = self._found(dataset, self.targets()[0], 10)
+        check_equal("a damaged index", answer, self._expected(dataset, self.targets()[0])[:10])
 
     def create_index(self, dataset: lance.LanceDataset) -> None:
         """Create an index of the type on the column ``value``."""
@@ -101,17 +101,17 @@ class TableTests(RankedSubject):
                 check_equal(what, self._found(dataset, target, k), expected[:k])
             for filter_, rest in (("id % 2 = 1", 1), ("id % 50 = 7", 7)):
                 divisor = 2 if rest == 1 else 50
-                some = [pair for pair in expected if pair[0] % divisor == rest][:9]
-                found = self._found(dataset, target, 9, filter=filter_)
-                check_equal(f"{what}, with the filter {filter_}", found, some)
+                filtered = [pair for pair in expected if pair[0] % divisor == rest][:9]
+                answer = self._found(dataset, target, 9, filter=filter_)
+                check_equal(f"{what}, with the filter {filter_}", answer, filtered)
             argument = {self.search.name: self.argument(targets, 4)}
             scanner = dataset.scanner(["id"], **argument)
             table = scanner.to_table()
-        for number, one in enumerate(targets):
+        for number, query in enumerate(targets):
             own = table.filter(pa.compute.equal(table["query_index"], number))["id"].to_pylist()
-            nearest = [id_ for id_, _ in self._expected(dataset, one)[:4]]
+            nearest = [id_ for id_, _ in self._expected(dataset, query)[:4]]
             assert own == nearest, f"{what}: query {number} of several"
-        segments = sum(len(one.segments) for one in dataset.describe_indices())
+        segments = sum(len(index.segments) for index in dataset.describe_indices())
         assert segments >= covered, f"{what}: {segments} segments"
         is_used = f"{COLUMN}_idx" in scanner.explain_plan()
         assert is_used == bool(covered), f"{what}: the index is not used: {scanner.explain_plan()}"
