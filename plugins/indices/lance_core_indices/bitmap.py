@@ -42,11 +42,11 @@ class OpenBitmap(OpenIndex):
     def search(self, query: Any, *, with_nulls: bool = False) -> SearchResult:
         if isinstance(query, IsNull):
             return SearchResult(self.file.null_rows(), EMPTY if with_nulls else None, 1)
-        places = self._places(query)
+        positions = self._positions(query)
         nulls = self.file.null_rows() if with_nulls else None
-        return SearchResult(self.file.union(places), nulls, len(places))
+        return SearchResult(self.file.union(positions), nulls, len(positions))
 
-    def _places(self, query: Any) -> Int64Array:
+    def _positions(self, query: Any) -> Int64Array:
         if isinstance(query, IsIn):
             return self.file.places_in(query.values)
         if isinstance(query, InRange):

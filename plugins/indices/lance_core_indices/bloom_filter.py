@@ -212,9 +212,9 @@ class OpenBloomFilter(OpenIndex):
     @cached_property
     def has_values(self) -> bool:
         """False if no filter has a value: all rows are null. Reads all filters."""
-        for _, some in self.filters():
-            _, offsets, data = some.buffers()
-            bounds = np.frombuffer(offsets, np.int32, len(some) + 1, 4 * some.offset)
+        for _, filters in self.filters():
+            _, offsets, data = filters.buffers()
+            bounds = np.frombuffer(offsets, np.int32, len(filters) + 1, 4 * filters.offset)
             if np.frombuffer(data or b"", np.uint8)[bounds[0] : bounds[-1]].any():
                 return True
         return False

@@ -69,14 +69,14 @@ class OpenLabelList(OpenIndex):
 
     def search(self, query: IndexQuery, *, with_nulls: bool = False) -> SearchResult:
         assert isinstance(query, HasAny | HasAll)
-        places = self.file.places_in(query.values)
+        positions = self.file.places_in(query.values)
         if isinstance(query, HasAny):
-            rows = self.file.union(places)
-        elif len(places) < len(query.values.unique()):
+            rows = self.file.union(positions)
+        elif len(positions) < len(query.values.unique()):
             rows = EMPTY
         else:
-            rows = functools.reduce(RowSet.__and__, self.file.sets(places))
-        return SearchResult(rows, self.null_lists if with_nulls else None, len(places))
+            rows = functools.reduce(RowSet.__and__, self.file.sets(positions))
+        return SearchResult(rows, self.null_lists if with_nulls else None, len(positions))
 
     def statistics(self) -> Mapping[str, Any]:
         return {"num_bitmaps": self.file.num_bitmaps}

@@ -33,12 +33,12 @@ _Mask = npt.NDArray[np.bool_]
 class ZoneBounds:
     """The bounds of zones as keys of `sort_keys`.
 
-    ``some``: positions of the zones with ``least`` and ``greatest``. ``unknown``: zones that may
+    ``bounded``: positions of the zones with ``least`` and ``greatest``. ``unknown``: zones that may
     have any value. ``nans``: zones with NaN. ``numbers``: the keys of the infinities, between which
     all other floats are; None for other types.
     """
 
-    some: Positions
+    bounded: Positions
     least: npt.NDArray[Any]
     greatest: npt.NDArray[Any]
     unknown: _Mask
@@ -53,28 +53,28 @@ class ZoneBounds:
         """
         value_type = lower.type
         has_least, has_greatest = (
-            ~null_mask(one) & is_compared(value_type) for one in (lower, upper)
+            ~null_mask(bounds) & is_compared(value_type) for bounds in (lower, upper)
         )
         unknown = has_least != has_greatest
         if pa.types.is_fixed_size_binary(value_type):
             # Other writers leave out the bounds of this type.
             unknown |= ~has_least
         numbers = _infinities(value_type)
-        some = np.flatnonzero(has_least & has_greatest)
-        if len(some) < len(lower):
-            chosen = [one.take(from_numpy(some)) for one in (lower, upper)]
+        bounded = np.flatnonzero(has_least & has_greatest)
+        if len(bounded) < len(lower):
+            chosen = [bounds.take(from_numpy(bounded)) for bounds in (lower, upper)]
         else:
             chosen = [lower, upper]
-        least, greatest = (searchable(sort_keys(one)) for one in chosen)
+        least, greatest = (searchable(sort_keys(bounds)) for bounds in chosen)
         if numbers is not None:
             is_nan = _is_nan(searchable(sort_keys(upper)), numbers) & has_greatest
             nans = nans | is_nan
             unknown &= has_least | ~is_nan
-            greatest = np.where(is_nan[some], numbers[1], greatest)
+            greatest = np.where(is_nan[bounded], numbers[1], greatest)
         if (least > greatest).any():
-            number = int(some[np.flatnonzero(least > greatest)[0]])
+            number = int(bounded[np.flatnonzero(least > greatest)[0]])
             raise CorruptFileError(f"min is above max in zone {number}")
-        return cls(some, least, greatest, unknown, nans, numbers)
+        return cls(bounded, least, greatest, unknown, nans, numbers)
 
     def may_match(self, query: IndexQuery) -> _Mask:
         """True for each zone that may have a value for which ``query`` is true."""
@@ -93,7 +93,7 @@ class ZoneBounds:
         return self._in_range(query)
 
     def _in_range(self, query: InRange) -> _Mask:
-        may_match = np.ones(len(self.some), np.bool_)
+        may_match = np.ones(len(self.bounded), np.bool_)
         lower = upper = None
         if query.lower is not None:
             lower = _key(query.lower)
@@ -103,10 +103,10 @@ class ZoneBounds:
             may_match &= self.least <= upper if query.includes_upper else self.least < upper
         return self._zones(may_match, lower, upper)
 
-    def _zones(self, found: _Mask, lower: Any = None, upper: Any = None) -> _Mask:
-        """The zones of ``self.some`` that were ``found``, and those that are not known."""
+    def _zones(self, matching: _Mask, lower: Any = None, upper: Any = None) -> _Mask:
+        """The ``bounded`` zones that are ``matching``, and those that are not known."""
         mask = self.unknown.copy()
-        mask[self.some] |= found
+        mask[self.bounded] |= matching
         if self.numbers is not None:
             low, high = self.numbers
             if lower is None or lower < low or upper is None or upper > high:
@@ -130,10 +130,10 @@ def _zeros(kind: pa.DataType, count: int) -> pa.Array:
     types = pa.types
     if types.is_struct(kind):
         members = [
-            all_null(one.type, count)
-            if one.nullable and not types.is_struct(one.type)
-            else _zeros(one.type, count)
-            for one in kind
+            all_null(member.type, count)
+            if member.nullable and not types.is_struct(member.type)
+            else _zeros(member.type, count)
+            for member in kind
         ]
         return pa.StructArray.from_arrays(members, fields=list(kind))
     if types.is_fixed_size_list(kind):
@@ -187,7 +187,7 @@ def extremes(values: pa.Array, starts: Positions) -> tuple[pa.Array, pa.Array, P
     low = high = keys
     if values.null_count or nans.any():
         limits = np.iinfo(keys.dtype)
-        low, high = (np.where(absent, one, keys) for one in (limits.max, limits.min))
+        low, high = (np.where(absent, limit, keys) for limit in (limits.max, limits.min))
     nothing = np.logical_and.reduceat(absent, starts)
     least, greatest = np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)
     return _from_keys(least, value_type, nothing), _from_keys(greatest, value_type, nothing), nans

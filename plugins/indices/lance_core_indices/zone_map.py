@@ -165,7 +165,7 @@ class ZoneMap(IndexType):
         first = sources[0]
         assert isinstance(first, OpenZoneMap)
         nulls: NullRows | None = NullRows()
-        if any(isinstance(one, OpenZoneMap) and one.null_rows is None for one in sources):
+        if any(isinstance(source, OpenZoneMap) and source.null_rows is None for source in sources):
             nulls = None
         summaries = [_moved(part, nulls) for part in parts]
         if rows is not None:
@@ -348,12 +348,12 @@ def _write(
     column_types = {"min": value_type, "max": value_type} | _COUNT_COLUMNS | ZONE_COLUMNS
     schema = pa.schema(
         [
-            pa.field(name, one, nullable=name in ("min", "max"))
-            for name, one in column_types.items()
+            pa.field(name, type_, nullable=name in ("min", "max"))
+            for name, type_ in column_types.items()
         ],
         {"rows_per_zone": str(rows_per_zone)},
     )
-    counts = [pa.array(one, pa.uint32()) for one in (summary.nulls, summary.nans)]
+    counts = [pa.array(values, pa.uint32()) for values in (summary.nulls, summary.nans)]
     columns = [summary.least, summary.greatest, *counts, *summary.zones.columns()]
     with output.create(FILE, schema) as file:
         file.write(pa.RecordBatch.from_arrays(columns, schema=schema))

@@ -53,13 +53,13 @@ class BitmapFile:
         order = sort_indices(keys)
         self._keys = keys
         # Row numbers of the file: those of nulls, and those of the other values, ascending.
-        self._nulls, self._places = order[: keys.null_count], order[keys.null_count :]
-        self._values = SortedValues(keys.take(pa.array(self._places)))
+        self._nulls, self._value_rows = order[: keys.null_count], order[keys.null_count :]
+        self._values = SortedValues(keys.take(pa.array(self._value_rows)))
         size = folder.sizes.get(FILE_NAME) or 0
         self._mean = max(size // max(len(keys), 1), 32)
         self._size = size
         self._cache: LruCache[int, tuple[RowSet, int]] = LruCache(
-            MAX_CACHED_BYTES, lambda one: one[1]
+            MAX_CACHED_BYTES, lambda entry: entry[1]
         )
 
     def _check_schema(self, kind: pa.DataType) -> None:
@@ -82,7 +82,7 @@ class BitmapFile:
     def nbytes(self) -> int:
         """Approximate bytes in memory when the cache is full."""
         cached = min(MAX_CACHED_BYTES, self._size + self.num_bitmaps * _SET_BYTES)
-        return int(self._keys.nbytes + self._values.nbytes + self._places.nbytes + cached)
+        return int(self._keys.nbytes + self._values.nbytes + self._value_rows.nbytes + cached)
 
     def null_rows(self) -> RowSet:
         """The rows whose value is null."""
@@ -93,16 +93,16 @@ class BitmapFile:
         keys = plain_values(values)
         first = self._values.search(keys)
         is_stored = first < self._values.search(keys, after=True)
-        return self._places[np.unique(first[is_stored])]
+        return self._value_rows[np.unique(first[is_stored])]
 
     def places_between(self, query: InRange) -> Int64Array:
         """Where the bitmaps of the values in a range are."""
-        start, stop = 0, len(self._places)
+        start, stop = 0, len(self._value_rows)
         if query.lower is not None:
             start = self._bound(query.lower, after=not query.includes_lower)
         if query.upper is not None:
             stop = self._bound(query.upper, after=query.includes_upper)
-        return self._places[start : max(start, stop)]
+        return self._value_rows[start : max(start, stop)]
 
     def places_with_prefix(self, prefix: str) -> Int64Array:
         """Where the bitmaps of the strings that start with ``prefix`` are."""
@@ -110,52 +110,54 @@ class BitmapFile:
         # UTF-8 has no byte 0xFF, so that the last byte can be increased.
         upper = lower[:-1] + bytes([lower[-1] + 1])
         start, stop = self._values.search(pa.array([lower, upper], pa.binary())).tolist()
-        return self._places[start:stop]
+        return self._value_rows[start:stop]
 
     def _bound(self, value: pa.Scalar, *, after: bool) -> int:
         array = plain_values(pa.array([value], value.type))
         return int(self._values.search(array, after=after)[0])
 
-    def union(self, places: Int64Array) -> RowSet:
-        """The rows of all bitmaps at ``places``."""
-        if len(places) <= _MAX_SINGLE or self._mean >= _LARGE_BITMAP:
-            return RowSet.union(RowSet.union(self.sets(some)) for some in self._steps(places))
+    def union(self, positions: Int64Array) -> RowSet:
+        """The rows of all bitmaps at ``positions``."""
+        if len(positions) <= _MAX_SINGLE or self._mean >= _LARGE_BITMAP:
+            return RowSet.union(RowSet.union(self.sets(part)) for part in self._steps(positions))
         rows = EMPTY
-        for some in self._steps(np.sort(places)):
+        for part in self._steps(np.sort(positions)):
             with _damage_in_file():
-                rows |= RowSet.of(decode_blobs(self._blobs(some)).rows)
+                rows |= RowSet.of(decode_blobs(self._blobs(part)).rows)
         return rows
 
-    def sets(self, places: Int64Array) -> list[RowSet]:
-        """The rows of each bitmap at ``places``."""
-        missing = np.unique([place for place in places.tolist() if place not in self._cache])
+    def sets(self, positions: Int64Array) -> list[RowSet]:
+        """The rows of each bitmap at ``positions``."""
+        missing = np.unique(
+            [position for position in positions.tolist() if position not in self._cache]
+        )
         loaded: dict[int, tuple[RowSet, int]] = {}
-        for some in self._steps(missing.astype(np.int64)):
-            for place, blob in zip(some.tolist(), self._blobs(some), strict=True):
-                loaded[place] = _weighted_set(blob)
-        return [self._cached(place, loaded) for place in places.tolist()]
+        for part in self._steps(missing.astype(np.int64)):
+            for position, blob in zip(part.tolist(), self._blobs(part), strict=True):
+                loaded[position] = _weighted_set(blob)
+        return [self._cached(position, loaded) for position in positions.tolist()]
 
-    def _cached(self, place: int, loaded: Mapping[int, tuple[RowSet, int]]) -> RowSet:
+    def _cached(self, position: int, loaded: Mapping[int, tuple[RowSet, int]]) -> RowSet:
         def make() -> tuple[RowSet, int]:
             # Another query may have removed it from the cache since it was found there.
-            return loaded.get(place) or _weighted_set(self._blobs(np.array([place]))[0])
+            return loaded.get(position) or _weighted_set(self._blobs(np.array([position]))[0])
 
-        return self._cache.get(place, make)[0]
+        return self._cache.get(position, make)[0]
 
     def _steps(
-        self, places: Int64Array, key_bytes: int = 0, block_bytes: int = _BLOCK_BYTES
+        self, positions: Int64Array, key_bytes: int = 0, block_bytes: int = _BLOCK_BYTES
     ) -> Iterator[Int64Array]:
-        """``places`` in parts whose blobs are read at a time, with keys of about ``key_bytes``."""
+        """Parts of ``positions`` whose blobs are read at once, with keys of about ``key_bytes``."""
         step = max(block_bytes // (self._mean + key_bytes), 1)
-        return (places[start : start + step] for start in range(0, len(places), step))
+        return (positions[start : start + step] for start in range(0, len(positions), step))
 
-    def _blobs(self, places: Int64Array) -> pa.Array:
-        """The blobs at ascending ``places``."""
-        count_parts(len(places))
-        if places[-1] - places[0] + 1 == len(places):
-            table = self.reader.read([BITMAPS], int(places[0]), int(places[-1]) + 1)
+    def _blobs(self, positions: Int64Array) -> pa.Array:
+        """The blobs at ascending ``positions``."""
+        count_parts(len(positions))
+        if positions[-1] - positions[0] + 1 == len(positions):
+            table = self.reader.read([BITMAPS], int(positions[0]), int(positions[-1]) + 1)
         else:
-            table = self.reader.take(places, [BITMAPS])
+            table = self.reader.take(positions, [BITMAPS])
         blobs = table[BITMAPS].combine_chunks()
         if blobs.null_count:
             raise CorruptFileError("a bitmap is null", FILE_NAME, field=BITMAPS)
@@ -167,20 +169,20 @@ class BitmapFile:
         A block has about ``block_bytes``, as far as one can tell from the mean.
         """
         key_bytes = -(-self._keys.nbytes // max(1, self.num_bitmaps))
-        places = np.concatenate([self._nulls, self._places])
-        for some in self._steps(places, key_bytes, block_bytes):
-            order = np.argsort(some)
+        positions = np.concatenate([self._nulls, self._value_rows])
+        for part in self._steps(positions, key_bytes, block_bytes):
+            order = np.argsort(part)
             back = np.empty_like(order)
             back[order] = np.arange(len(order))
-            blobs = self._blobs(some[order]).take(pa.array(back))
-            yield KeyedBlobs(self._keys.take(pa.array(some)), blobs)
+            blobs = self._blobs(part[order]).take(pa.array(back))
+            yield KeyedBlobs(self._keys.take(pa.array(part)), blobs)
 
     def prewarm(self) -> None:
         """Load bitmaps until the cache is full."""
         size = 0
-        for places in self._steps(np.arange(self.num_bitmaps)):
-            self.sets(places)
-            size += len(places) * (self._mean + _SET_BYTES)
+        for positions in self._steps(np.arange(self.num_bitmaps)):
+            self.sets(positions)
+            size += len(positions) * (self._mean + _SET_BYTES)
             if size > MAX_CACHED_BYTES:
                 return
 

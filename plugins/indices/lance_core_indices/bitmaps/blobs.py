@@ -130,23 +130,23 @@ def _put(target: Units, positions: Int64Array, numbers: npt.NDArray[np.integer[A
     target[positions + 1] = (wide >> np.uint32(16)).astype(np.uint16)
 
 
-def _put_values(target: Units, low: Units, places: Int64Array, sizes: Int64Array) -> None:
-    """Write the containers of ``sizes`` adjacent numbers of ``low`` at ``places``."""
+def _put_values(target: Units, low: Units, positions: Int64Array, sizes: Int64Array) -> None:
+    """Write the containers of ``sizes`` adjacent numbers of ``low`` at ``positions``."""
     firsts = begins(sizes)
     large = np.flatnonzero(sizes > MAX_ARRAY)
     if not len(large):
-        target[np.arange(len(low)) + np.repeat(places - firsts, sizes)] = low
+        target[np.arange(len(low)) + np.repeat(positions - firsts, sizes)] = low
         return
     for number in large.tolist():
         bits = np.zeros(BITSET_BYTES * 8, np.uint8)
         bits[low[firsts[number] : firsts[number] + sizes[number]]] = 1
-        place = places[number]
+        position = positions[number]
         packed = np.packbits(bits, bitorder="little").view("<u2")
-        target[place : place + len(packed)] = packed
+        target[position : position + len(packed)] = packed
     small = np.flatnonzero(sizes <= MAX_ARRAY)
     if len(small):
         chosen = np.repeat(sizes <= MAX_ARRAY, sizes)
-        _put_values(target, low[chosen], places[small], sizes[small])
+        _put_values(target, low[chosen], positions[small], sizes[small])
 
 
 def decode_blobs(blobs: pa.Array) -> RowGroups:
@@ -167,8 +167,8 @@ def decode_blobs(blobs: pa.Array) -> RowGroups:
     counts[others] = [len(rows) for rows in slow]
     rows = np.empty(int(counts.sum()), np.uint64)
     rows[np.repeat(fast, counts)] = groups.rows
-    for first, some in zip(begins(counts)[others].tolist(), slow, strict=True):
-        rows[first : first + len(some)] = some
+    for first, rows_of_blob in zip(begins(counts)[others].tolist(), slow, strict=True):
+        rows[first : first + len(rows_of_blob)] = rows_of_blob
     return RowGroups(counts, rows)
 
 
@@ -253,12 +253,12 @@ def _descends(numbers: RowNumbers, owners: Int64Array) -> Int64Array:
     return np.flatnonzero((numbers[1:] <= numbers[:-1]) & (owners[1:] == owners[:-1])) + 1
 
 
-def _entries(units: Units, places: Int64Array, fast: Mask) -> _Entries:
-    """The entries of blobs that begin and end at ``places``; removes invalid ones from ``fast``."""
-    stops = places[1:]
-    fast &= stops - places[:-1] > _BLOB_HEADER
+def _entries(units: Units, edges: Int64Array, fast: Mask) -> _Entries:
+    """The entries of blobs that begin and end at ``edges``; removes invalid ones from ``fast``."""
+    stops = edges[1:]
+    fast &= stops - edges[:-1] > _BLOB_HEADER
     blob = np.flatnonzero(fast)
-    position = places[:-1][blob]
+    position = edges[:-1][blob]
     left = _get(units, position)
     fast[blob[left == 0]] = False
     position = position + _BLOB_HEADER

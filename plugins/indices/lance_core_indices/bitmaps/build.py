@@ -52,8 +52,8 @@ def sorted_groups(
     if grouping.num_values:
         spill()
 
-    def merged(some: Sequence[Batches]) -> Batches:
-        return _batches(schema, merge_blobs([MergeSource(_blocks(run)) for run in some]))
+    def merged(batches_of_runs: Sequence[Batches]) -> Batches:
+        return _batches(schema, merge_blobs([MergeSource(_blocks(run)) for run in batches_of_runs]))
 
     return _blocks(merge_runs(runs, merged, output.scratch, _SHARES))
 

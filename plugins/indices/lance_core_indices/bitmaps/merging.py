@@ -81,11 +81,11 @@ def _merge_step(streams: list[_Stream]) -> Iterator[KeyedBlobs]:
     blocks = [stream.block.keys for stream in streams if stream.block]
     keys, ranks = ranked_values(pa.concat_arrays(blocks))
     each = np.split(ranks, np.cumsum([len(block) for block in blocks])[:-1])
-    bound = min(int(one[-1]) for one in each)
-    counts = [int(np.searchsorted(one, bound, "right")) for one in each]
+    bound = min(int(own_ranks[-1]) for own_ranks in each)
+    counts = [int(np.searchsorted(own_ranks, bound, "right")) for own_ranks in each]
     taken = zip(streams, counts, strict=True)
     parts = [(stream.map, stream.pop(count).blobs) for stream, count in taken]
-    used = [one[:count] for one, count in zip(each, counts, strict=True)]
+    used = [own_ranks[:count] for own_ranks, count in zip(each, counts, strict=True)]
     filled, blobs = _merge_ranked(used, parts, bound + 1)
     if len(filled):
         yield KeyedBlobs(keys.take(pa.array(filled)), blobs)
@@ -99,33 +99,35 @@ def _merge_ranked(
     # A value is copied, or handled as a set if one of its blobs is large, or else decoded.
     copied, large = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     times = np.bincount(np.concatenate(ranks), minlength=count)
-    for some, (map_, _), size in zip(ranks, parts, sizes, strict=True):
-        large[some[size >= _LARGE_BLOB]] = True
-        copied[some] = map_ is None
+    for own_ranks, (map_, _), size in zip(ranks, parts, sizes, strict=True):
+        large[own_ranks[size >= _LARGE_BLOB]] = True
+        copied[own_ranks] = map_ is None
     copied &= times == 1
     large &= ~copied
     small = ~copied & ~large
     results = [_small_blobs(ranks, parts, small), _large_blobs(ranks, parts, large)]
-    for some, (_, blobs) in zip(ranks, parts, strict=True):
-        chosen = copied[some]
-        results.append((some[chosen], blobs if chosen.all() else blobs.filter(pa.array(chosen))))
+    for own_ranks, (_, blobs) in zip(ranks, parts, strict=True):
+        chosen = copied[own_ranks]
+        results.append(
+            (own_ranks[chosen], blobs if chosen.all() else blobs.filter(pa.array(chosen)))
+        )
     filled = [result for result in results if len(result[0])]
     if len(filled) == 1:
         return filled[0]
-    found = np.concatenate([np.empty(0, np.uint32), *(result[0] for result in filled)])
+    all_ranks = np.concatenate([np.empty(0, np.uint32), *(result[0] for result in filled)])
     blobs = pa.concat_arrays([pa.array([], pa.binary()), *(result[1] for result in filled)])
-    order = np.argsort(found)
-    return found[order], blobs.take(pa.array(order))
+    order = np.argsort(all_ranks)
+    return all_ranks[order], blobs.take(pa.array(order))
 
 
 def _small_blobs(
     ranks: list[Ranks], parts: list[tuple[RowMap | None, pa.Array]], chosen: Mask
 ) -> tuple[Ranks, pa.Array]:
     pairs: list[tuple[Ranks, RowNumbers]] = []
-    for some, (map_, blobs) in zip(ranks, parts, strict=True):
-        here = chosen[some]
+    for own_ranks, (map_, blobs) in zip(ranks, parts, strict=True):
+        here = chosen[own_ranks]
         counts, rows = decode_blobs(blobs.filter(pa.array(here)))
-        owners = some[here][spread(counts)]
+        owners = own_ranks[here][spread(counts)]
         if map_ is not None:
             rows, is_live = map_.moved(rows)
             rows, owners = rows[is_live], owners[is_live]
@@ -142,10 +144,10 @@ def _large_blobs(
     ranks: list[Ranks], parts: list[tuple[RowMap | None, pa.Array]], chosen: Mask
 ) -> tuple[Ranks, pa.Array]:
     sets: dict[int, RowSet] = {}
-    for some, (map_, blobs) in zip(ranks, parts, strict=True):
-        for number in np.flatnonzero(chosen[some]).tolist():
+    for own_ranks, (map_, blobs) in zip(ranks, parts, strict=True):
+        for number in np.flatnonzero(chosen[own_ranks]).tolist():
             rows = RowSet.from_tree_map(blobs[number].as_py())
-            rank = int(some[number])
+            rank = int(own_ranks[number])
             sets[rank] = sets.get(rank, EMPTY) | moved_set(rows, map_)
     filled = sorted(rank for rank, rows in sets.items() if rows)
     blobs = pa.array([sets[rank].to_tree_map() for rank in filled], pa.binary())
@@ -163,8 +165,10 @@ def _moved_windows(rows: RowSet, map_: RowMap) -> Iterator[RowSet]:
     for high, bitmap in rows.bitmaps.items():
         size = len(bitmap or ())
         for start in range(0, max(size, 1), _WINDOW):
-            some = bitmap if bitmap is None or size <= _WINDOW else bitmap[start : start + _WINDOW]
-            moved, is_live = map_.moved(RowSet({high: some}).numbers())
+            window = (
+                bitmap if bitmap is None or size <= _WINDOW else bitmap[start : start + _WINDOW]
+            )
+            moved, is_live = map_.moved(RowSet({high: window}).numbers())
             yield RowSet.of(moved[is_live])
 
 

@@ -117,7 +117,7 @@ class PageLookup:
         first = int(self._upper.search(key)[0]) + self.first_page
         return range(first, int(self._lower.search(key, after=True)[0]) + self.first_lower)
 
-    def places(self, keys: pa.Array, *, after: bool) -> tuple[Positions, npt.NDArray[np.bool_]]:
+    def ends_of(self, keys: pa.Array, *, after: bool) -> tuple[Positions, npt.NDArray[np.bool_]]:
         """For each of ``keys``, where the first value is that is not below it (``after``: above).
 
         This is the number of a page, and True if the value may be inside of the page; else it is

@@ -127,17 +127,17 @@ class OpenBTree(OpenIndex):
             return EMPTY, 0
         has_long_values = self._pages.has_long_values
         if isinstance(query, IsIn) and len(query.values) == 1 and not has_long_values:
-            found = self._find_one(sort_keys(query.values))
-            if found is not None:
-                return found
+            result = self._find_one(sort_keys(query.values))
+            if result is not None:
+                return result
         starts, stops = self._ends(query)
         first = starts.positions // size
         stop = -(-(stops.positions + stops.inside) // size)
-        some = stop > first
-        if not some.any():
+        has_rows = stop > first
+        if not has_rows.any():
             return EMPTY, 0
-        starts, stops = starts.only(some), stops.only(some)
-        pages = _covered(first[some], stop[some])
+        starts, stops = starts.only(has_rows), stops.only(has_rows)
+        pages = _covered(first[has_rows], stop[has_rows])
         if has_long_values:
             low, high = starts.bisected(self._pages), stops.bisected(self._pages)
             return self._pages.row_set(low[high > low], high[high > low]), len(pages)
@@ -149,8 +149,8 @@ class OpenBTree(OpenIndex):
             return self._pages.row_set(starts.positions, stops.positions), len(pages)
         loaded = self._pages.load(searched)
         low, high = starts.exact(loaded, size), stops.exact(loaded, size)
-        some = high > low
-        low, high = low[some], high[some]
+        has_rows = high > low
+        low, high = low[has_rows], high[has_rows]
         is_loaded = len(searched) == len(pages) or loaded.has(int(pages[0]), int(pages[-1]))
         if not is_loaded or not len(low):
             return self._pages.row_set(low, high), len(pages)
@@ -189,7 +189,7 @@ class OpenBTree(OpenIndex):
         return start, stop
 
     def _ends_at(self, keys: pa.Array, *, after: bool) -> _Ends:
-        pages, inside = self._lookup.places(keys, after=after)
+        pages, inside = self._lookup.ends_of(keys, after=after)
         positions = pages * self._lookup.batch_size
         return _Ends(np.maximum(positions, self._null_stop), inside, keys, after)
 
@@ -217,12 +217,12 @@ class _Ends:
     keys: pa.Array
     after: bool
 
-    def only(self, wanted: npt.NDArray[np.bool_]) -> _Ends:
-        """The ends for which ``wanted`` is True."""
-        if wanted.all():
+    def only(self, mask: npt.NDArray[np.bool_]) -> _Ends:
+        """The ends for which ``mask`` is True."""
+        if mask.all():
             return self
-        keys = self.keys.filter(pa.array(wanted)) if self.inside.any() else self.keys
-        return _Ends(self.positions[wanted], self.inside[wanted], keys, self.after)
+        keys = self.keys.filter(pa.array(mask)) if self.inside.any() else self.keys
+        return _Ends(self.positions[mask], self.inside[mask], keys, self.after)
 
     def bisected(self, pages: BTreePages) -> Positions:
         """The positions, by reading single values of the pages of all ends ``inside`` of one."""

@@ -163,7 +163,10 @@ class BTreePages:
             self._keep(loaded)
             if len(missing) == len(numbers):
                 return loaded
-        pages = [self._cache.get(one, partial(self._one, one)) for one in numbers.tolist()]
+        pages = [
+            self._cache.get(page_number, partial(self._one, page_number))
+            for page_number in numbers.tolist()
+        ]
         starts = np.cumsum([0, *(len(page.rows) for page in pages[:-1])])
         keys = pa.concat_arrays([page.keys for page in pages])
         page = PageRows(keys, np.concatenate([page.rows for page in pages]))
@@ -177,20 +180,20 @@ class BTreePages:
         """
         step = max(1, _MAX_PAGE_BYTES // self._row_bytes)
         size = self._lookup.batch_size
-        found = [np.empty(0, np.int64)]
+        lows = [np.empty(0, np.int64)]
         for start in range(0, len(keys), step):
-            some = keys.slice(start, step)
+            keys_of_step = keys.slice(start, step)
             low = positions[start : start + step].copy()
             high = np.minimum((low // size + 1) * size, self._last_position(low))
             while (is_open := low < high).any():
                 middle = np.where(is_open, (low + high) >> 1, low - (low == high))
                 values = self._keys_at(np.maximum(middle, 0))
-                below = (pc.less_equal if after else pc.less)(values, some)
+                below = (pc.less_equal if after else pc.less)(values, keys_of_step)
                 is_below = below.to_numpy(zero_copy_only=False) & is_open
                 low = np.where(is_below, middle + 1, low)
                 high = np.where(is_below | ~is_open, high, middle)
-            found.append(low)
-        return np.concatenate(found)
+            lows.append(low)
+        return np.concatenate(lows)
 
     def _last_position(self, positions: Positions) -> Positions:
         """The position after the last row of the file that has each of ``positions``."""
@@ -202,15 +205,15 @@ class BTreePages:
 
     def _keys_at(self, positions: Positions) -> pa.Array:
         """The keys of single rows."""
-        size, found = self._lookup.batch_size, []
+        size, keys_of_files = self._lookup.batch_size, []
         rows, inverse = np.unique(positions, return_inverse=True)
         for file in self._lookup.files:
-            mine = rows[(rows >= file.first * size) & (rows < file.stop * size)]
-            if len(mine):
-                count_parts(len(mine))
-                taken = self._reader(file).taken_arrays(mine - file.first * size, ["values"])
-                found.append(sort_keys(self._values(taken[0])))
-        keys = found[0] if len(found) == 1 else pa.concat_arrays(found)
+            own_rows = rows[(rows >= file.first * size) & (rows < file.stop * size)]
+            if len(own_rows):
+                count_parts(len(own_rows))
+                taken = self._reader(file).taken_arrays(own_rows - file.first * size, ["values"])
+                keys_of_files.append(sort_keys(self._values(taken[0])))
+        keys = keys_of_files[0] if len(keys_of_files) == 1 else pa.concat_arrays(keys_of_files)
         return keys if len(keys) == len(positions) else keys.take(from_numpy(inverse))
 
     def prewarm(self) -> None:
@@ -272,14 +275,14 @@ class BTreePages:
         count_parts(len(numbers))
         size, pages, lengths = self._lookup.batch_size, [], []
         for file in self._lookup.files:
-            mine = numbers[(numbers >= file.first) & (numbers < file.stop)] - file.first
-            if not len(mine):
+            own_pages = numbers[(numbers >= file.first) & (numbers < file.stop)] - file.first
+            if not len(own_pages):
                 continue
             reader = self._reader(file)
-            stops = np.minimum((mine + 1) * size, reader.num_rows)
+            stops = np.minimum((own_pages + 1) * size, reader.num_rows)
             columns = ["values", _ids_name(reader)]
-            pages.append(_read_ranges(reader, columns, mine * size, stops))
-            lengths.append(stops - mine * size)
+            pages.append(_read_ranges(reader, columns, own_pages * size, stops))
+            lengths.append(stops - own_pages * size)
         values, ids = (
             pages[0] if len(pages) == 1 else map(pa.concat_arrays, zip(*pages, strict=True))
         )
@@ -356,8 +359,8 @@ def expand(starts: Positions, stops: Positions) -> Positions:
 
 def _parts(starts: Positions, stops: Positions) -> Iterator[tuple[Positions, Positions]]:
     """The ranges that are not empty, in groups of up to `_MAX_ROWS` rows."""
-    some = stops > starts
-    starts, stops = starts[some], stops[some]
+    has_rows = stops > starts
+    starts, stops = starts[has_rows], stops[has_rows]
     while len(starts):
         rows = np.cumsum(stops - starts)
         number = int(np.searchsorted(rows, _MAX_ROWS))

@@ -33,10 +33,12 @@ TARGET_PARAMETERS = "target_index_parameters"
 
 _NAMES = ("btree", "bitmap", "zonemap", "bloomfilter", "ngram")
 
-TARGETS: Mapping[str, IndexTypeSpec] = {one.name: one for one in SCALAR_TYPES if one.name in _NAMES}
+TARGETS: Mapping[str, IndexTypeSpec] = {
+    spec.name: spec for spec in SCALAR_TYPES if spec.name in _NAMES
+}
 """The types of index over the values, by name."""
 
-_BY_DETAILS = {details_key(one.details_url): one for one in TARGETS.values()}
+_BY_DETAILS = {details_key(spec.details_url): spec for spec in TARGETS.values()}
 
 VALUE_TYPES = {
     JsonTargetDataType.JSON_TARGET_DATA_TYPE_BOOLEAN: pa.bool_(),

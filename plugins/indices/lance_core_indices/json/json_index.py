@@ -174,18 +174,18 @@ def _checked(parameters: Mapping[str, Any]) -> tuple[JsonDetails, Mapping[str, A
     return details, inner
 
 
-def _inner(given: Any) -> Mapping[str, Any]:
+def _inner(parameters: Any) -> Mapping[str, Any]:
     """The parameters of the index over the values."""
-    inner = given
-    if isinstance(given, str):
+    inner = parameters
+    if isinstance(parameters, str):
         try:
-            inner = json.loads(given)
+            inner = json.loads(parameters)
         except ValueError:
-            inner = given
+            inner = parameters
     if inner is None:
         return {}
     if not isinstance(inner, Mapping):
         raise InvalidInputError(
-            f"{TARGET_PARAMETERS} must be a dict or the text of a JSON object, got {given!r}"
+            f"{TARGET_PARAMETERS} must be a dict or the text of a JSON object, got {parameters!r}"
         )
     return inner

@@ -60,11 +60,11 @@ _BOOL, _INT, _FLOAT, _TEXT, _NESTED = range(5)
 class _Found(NamedTuple):
     """The values that are not null in a batch.
 
-    ``rows``: the row numbers of the batch. ``places``: the positions of the values in it.
+    ``rows``: the row numbers of the batch. ``positions``: the positions of the values in it.
     """
 
     rows: RowNumbers
-    places: npt.NDArray[np.int64]
+    positions: npt.NDArray[np.int64]
     values: Members
     codes: _Codes
 
@@ -120,7 +120,7 @@ class JsonRows:
     def _until_value(self) -> Iterator[_Found]:
         """The batches with a value; the row numbers of those without wait."""
         for batch in self._batches:
-            if len(batch.places):
+            if len(batch.positions):
                 yield batch
             else:
                 self._waiting.add(batch.rows)
@@ -134,33 +134,33 @@ class JsonRows:
         values = matches.values.take(present)
         return _Found(batch.rows, matches.owner[present], values, _codes(values))
 
-    def _kind_of_first(self, found: _Found) -> pa.DataType:
-        kind = _TYPES[found.codes[0]]
+    def _kind_of_first(self, values: _Found) -> pa.DataType:
+        kind = _TYPES[values.codes[0]]
         if kind is None:
-            raise self._refused(f"an index has no arrays and objects, such as {_text(found, 0)}")
+            raise self._refused(f"an index has no arrays and objects, such as {_text(values, 0)}")
         return kind
 
-    def _converted(self, found: _Found) -> IndexBatch:
+    def _converted(self, extracted: _Found) -> IndexBatch:
         code = _TYPES.index(self.kind)
-        fits = found.codes == code
+        fits = extracted.codes == code
         if code == _FLOAT:
-            fits |= found.codes == _INT
+            fits |= extracted.codes == _INT
         if not fits.all():
             wrong = int(np.argmin(fits))
             raise self._refused(
                 f"the values of an index have one type, {self.kind} here, but one value is "
-                f"{_text(found, wrong)}"
+                f"{_text(extracted, wrong)}"
             )
-        values = _CONVERSIONS[self.type](found.values)
-        if len(values) == len(found.rows):
-            return IndexBatch(values, found.rows)
-        positions = np.zeros(len(found.rows), np.int64)
-        positions[found.places] = np.arange(len(values))
-        has_value = np.zeros(len(found.rows), np.bool_)
-        has_value[found.places] = True
+        values = _CONVERSIONS[self.type](extracted.values)
+        if len(values) == len(extracted.rows):
+            return IndexBatch(values, extracted.rows)
+        positions = np.zeros(len(extracted.rows), np.int64)
+        positions[extracted.positions] = np.arange(len(values))
+        has_value = np.zeros(len(extracted.rows), np.bool_)
+        has_value[extracted.positions] = True
         missing = pa.scalar(None, pa.int64())
         chosen = pc.if_else(from_numpy(has_value), from_numpy(positions), missing)
-        return IndexBatch(values.take(chosen), found.rows)
+        return IndexBatch(values.take(chosen), extracted.rows)
 
     def _refused(self, reason: str) -> InvalidInputError:
         return InvalidInputError(f"JSON path {shortened(self._path)} cannot be indexed: {reason}")
@@ -219,6 +219,6 @@ def _codes(values: Members) -> _Codes:
     return np.select(known, [_BOOL, _TEXT, _NESTED, _INT], _FLOAT)
 
 
-def _text(found: _Found, number: int) -> str:
+def _text(extracted: _Found, number: int) -> str:
     """A value as JSON, for messages."""
-    return shortened(texts(found.values.take(np.array([number])))[0].as_py())
+    return shortened(texts(extracted.values.take(np.array([number])))[0].as_py())

@@ -71,10 +71,10 @@ class OpenNGram(OpenIndex):
 
     def search(self, query: IndexQuery, *, with_nulls: bool = False) -> SearchResult:
         tokens = np.array(sorted(query_tokens(query)), np.uint32)
-        places = np.searchsorted(self._tokens, tokens)
+        positions = np.searchsorted(self._tokens, tokens)
         if not np.isin(tokens, self._tokens).all():
             return SearchResult(EMPTY)
-        sets = sorted(self._row_sets(self._order[places[:MAX_COMPARED]]), key=lambda x: x[1])
+        sets = sorted(self._row_sets(self._order[positions[:MAX_COMPARED]]), key=lambda x: x[1])
         return SearchResult(reduce(and_, (rows for rows, _ in sets)), num_pages=len(sets))
 
     def statistics(self) -> Mapping[str, Any]:
@@ -122,30 +122,30 @@ class OpenNGram(OpenIndex):
             raise CorruptFileError("a token is stored twice", self._file.path, field=_TOKENS)
         return stored
 
-    def _read(self, places: npt.NDArray[np.int64]) -> list[bytes]:
+    def _read(self, file_rows: npt.NDArray[np.int64]) -> list[bytes]:
         """The serialised postings at these rows of the file, in this order."""
-        ordered = np.sort(places)
+        ordered = np.sort(file_rows)
         if self._blobs is not None:
             blobs = self._blobs.take(pa.array(ordered))
         else:
-            count_parts(len(places))
+            count_parts(len(file_rows))
             blobs = self._file.take(ordered, [_POSTINGS]).column(0)
         if blobs.null_count:
             raise CorruptFileError("a posting list is null", self._file.path, field=_POSTINGS)
         blob_of = dict(zip(ordered.tolist(), blobs.to_pylist(), strict=True))
-        return [blob_of[place] for place in places.tolist()]
+        return [blob_of[row] for row in file_rows.tolist()]
 
-    def _row_sets(self, places: npt.NDArray[np.int64]) -> list[tuple[RowSet, int]]:
+    def _row_sets(self, file_rows: npt.NDArray[np.int64]) -> list[tuple[RowSet, int]]:
         """The postings at these rows of the file, and their bytes; reads missing ones at once."""
-        missing = [place for place in places.tolist() if place not in self._sets]
+        missing = [row for row in file_rows.tolist() if row not in self._sets]
         read = dict(zip(missing, self._read(np.array(missing, np.int64)), strict=True))
 
-        def make(place: int) -> tuple[RowSet, int]:
+        def make(row: int) -> tuple[RowSet, int]:
             # The cache may have dropped a place after the look at it.
-            blob = read[place] if place in read else self._read(np.array([place]))[0]
+            blob = read[row] if row in read else self._read(np.array([row]))[0]
             return self._row_set(blob), len(blob)
 
-        return [self._sets.get(place, partial(make, place)) for place in places.tolist()]
+        return [self._sets.get(row, partial(make, row)) for row in file_rows.tolist()]
 
     def _row_set(self, blob: bytes) -> RowSet:
         try:

@@ -124,8 +124,8 @@ class _RunWriter:
             tokens = np.full(len(nulls), NULL_TOKEN, np.uint32)
             self._add(tokens, np.arange(len(nulls), dtype=np.uint32), nulls)
             values, rows = values.drop_null(), rows[valid]
-        for found, start, stop in trigrams(values):
-            self._add(found.tokens, found.positions, rows[start:stop])
+        for grams, start, stop in trigrams(values):
+            self._add(grams.tokens, grams.positions, rows[start:stop])
 
     def runs(self) -> list[_Run]:
         """The runs of all rows; the last one is in memory."""

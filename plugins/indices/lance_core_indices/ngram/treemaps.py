@@ -100,9 +100,9 @@ def _layout(containers: _Groups, entries: _Groups, blobs: _Groups) -> _Layout:
     return _Layout(np.append(blob_starts, end), entry_starts, data_starts)
 
 
-def _put_long(units: Units, places: Ints, values: Ints | int) -> None:
-    units[places] = np.bitwise_and(values, 0xFFFF)
-    units[places + 1] = np.right_shift(values, 16)
+def _put_long(units: Units, positions: Ints, values: Ints | int) -> None:
+    units[positions] = np.bitwise_and(values, 0xFFFF)
+    units[positions + 1] = np.right_shift(values, 16)
 
 
 def _put_headers(units: Units, layout: _Layout, entries: _Groups, keys: Ints, counts: Ints) -> None:
@@ -116,17 +116,17 @@ def _put_headers(units: Units, layout: _Layout, entries: _Groups, keys: Ints, co
     _put_long(units, offset_places, 2 * (layout.data - bitmap_starts))
 
 
-def _put_data(units: Units, places: Ints, containers: _Groups, low: Units) -> None:
+def _put_data(units: Units, positions: Ints, containers: _Groups, low: Units) -> None:
     listed = containers.counts <= _MAX_ARRAY
-    target = np.repeat(places - containers.starts, containers.counts) + np.arange(len(low))
+    target = np.repeat(positions - containers.starts, containers.counts) + np.arange(len(low))
     if listed.all():
         units[target] = low
         return
     among = np.repeat(listed, containers.counts)
     units[target[among]] = low[among]
     for number in np.flatnonzero(~listed).tolist():
-        start, place = int(containers.starts[number]), int(places[number])
+        start, position = int(containers.starts[number]), int(positions[number])
         bits = np.zeros(1 << 16, np.bool_)
         bits[low[start : start + int(containers.counts[number])]] = True
         packed = np.packbits(bits, bitorder="little")
-        units[place : place + _BITSET_UNITS] = packed.view(units.dtype)
+        units[position : position + _BITSET_UNITS] = packed.view(units.dtype)

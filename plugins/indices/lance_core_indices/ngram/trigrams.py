@@ -54,7 +54,7 @@ class Trigrams(NamedTuple):
 class TrigramPart(NamedTuple):
     """The trigrams of the strings from ``start`` to ``stop`` (exclusive); positions begin at 0."""
 
-    found: Trigrams
+    trigrams: Trigrams
     start: int
     stop: int
 
@@ -93,7 +93,7 @@ def tokens_of(text: str) -> frozenset[int]:
     if len(text) < WIDTH and text.isascii():
         return frozenset()
     parts = trigrams(pa.array([text], pa.large_string()))
-    return frozenset(token for part in parts for token in np.unique(part.found.tokens).tolist())
+    return frozenset(token for part in parts for token in np.unique(part.trigrams.tokens).tolist())
 
 
 def _windows(codes: Codes, lengths: npt.NDArray[np.int64]) -> Trigrams:

@@ -56,9 +56,9 @@ def condition(
 ) -> pc.Expression | None:
     """The conjunction of the filters that have a supported expression; None if none has."""
     known = [
-        found
+        arrow
         for each in filters
-        if (found := expression(each, schema)) is not None and is_supported(found)
+        if (arrow := expression(each, schema)) is not None and is_supported(arrow)
     ]
     return reduce(lambda left, right: left & right, known) if known else None
 

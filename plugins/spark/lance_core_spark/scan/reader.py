@@ -134,7 +134,7 @@ class LanceReader(DataSourceReader):
         fragments = [f for f in dataset.get_fragments() if f.physical_rows > f.num_deletions]
         if self._options.fragments is not None:
             chosen = set(self._options.fragments)
-            fragments = [one for one in fragments if one.fragment_id in chosen]
+            fragments = [fragment for fragment in fragments if fragment.fragment_id in chosen]
         return [
             planning.FragmentSize(fragment.fragment_id, fragment.physical_rows, size)
             for fragment, size in zip(fragments, self._row_bytes(fragments), strict=True)

@@ -173,10 +173,10 @@ def _rewritten(operation: Operation | None, dataset: lance_core.LanceDataset) ->
 
 def _last(dataset: lance_core.LanceDataset, count: int) -> tuple[FragmentRows, ...]:
     """The fragments with the ``count`` highest ids: a commit gives ascending ids to new ones."""
-    fragments = sorted(dataset.get_fragments(), key=lambda one: one.fragment_id)
+    fragments = sorted(dataset.get_fragments(), key=lambda fragment: fragment.fragment_id)
     return tuple(
-        FragmentRows(one.fragment_id, one.physical_rows, stored_bytes(one))
-        for one in fragments[len(fragments) - count :]
+        FragmentRows(fragment.fragment_id, fragment.physical_rows, stored_bytes(fragment))
+        for fragment in fragments[len(fragments) - count :]
     )
 
 

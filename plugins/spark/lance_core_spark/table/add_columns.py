@@ -106,7 +106,7 @@ def _commit(
 
 def _discard(dataset: lance_core.LanceDataset, fragments: list[FragmentMetadata]) -> None:
     """Remove the new files of ``fragments``; the others belong to the table."""
-    known = {file.path for one in dataset.get_fragments() for file in one.data_files()}
+    known = {file.path for fragment in dataset.get_fragments() for file in fragment.data_files()}
     new = [
         replace(fragment, files=[file for file in fragment.files if file.path not in known])
         for fragment in fragments
@@ -142,8 +142,8 @@ class AddColumnsTask:
             _discard(dataset, added)
             yield report(error)
             return
-        for one in added:
-            yield report(json.dumps(one.to_json()))
+        for fragment_metadata in added:
+            yield report(json.dumps(fragment_metadata.to_json()))
 
     def _converted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self.count is not None:

@@ -51,7 +51,7 @@ def update(target: Target, condition: Expression | None, values: Mapping[str, Ex
         nested = {path[0] for path in resolved if len(path) > 1}
         needed = {*mentioned(names, texts), *nested}
         frame = target.load([name for name in names if name in needed], version.version)
-        new = {path: assignments[one] for path, one in resolved.items()}
+        new = {path: assignments[name] for path, name in resolved.items()}
         cast = assigned(frame, new, types, "set", frame)
         rows = frame if condition_column is None else _chosen(frame, condition_column, names)
         columns = [value.alias(name) for name, value in cast.items()]

@@ -103,8 +103,8 @@ def reports(job: DataFrame) -> tuple[list[str], LanceError | None]:
 
 
 _ERRORS: dict[str, type[LanceError]] = {
-    one.__name__: one
-    for one in (InvalidInputError, MergeError, SchemaMismatchError, UnsupportedFeatureError)
+    error.__name__: error
+    for error in (InvalidInputError, MergeError, SchemaMismatchError, UnsupportedFeatureError)
 }
 
 

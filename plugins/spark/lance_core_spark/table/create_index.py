@@ -180,7 +180,9 @@ class _Build:
 def _groups(dataset: lance_core.LanceDataset, count: int) -> list[list[int]]:
     """The ids of all fragments in at most ``count`` groups of about the same number of rows."""
     fragments = dataset.get_fragments()
-    rows = np.array([one.physical_rows - one.num_deletions for one in fragments], np.int64)
+    rows = np.array(
+        [fragment.physical_rows - fragment.num_deletions for fragment in fragments], np.int64
+    )
     count = min(count, len(fragments))
     # The middle of a fragment decides, so that groups of equal fragments have equal sizes.
     middles = np.cumsum(rows) - rows / 2
@@ -226,7 +228,9 @@ class IndexTask:
             return report(error)
         if self.count is not None:
             fragments = [lance_core.LanceFragment(dataset, id_) for id_ in fragment_ids]
-            self.count.add(sum(one.physical_rows - one.num_deletions for one in fragments))
+            self.count.add(
+                sum(fragment.physical_rows - fragment.num_deletions for fragment in fragments)
+            )
         return report(_to_json(segment))
 
 

@@ -99,35 +99,35 @@ Path: TypeAlias = tuple[str, ...]
 
 
 def resolve_paths(
-    given: Iterable[str], types: Mapping[str, st.DataType], alias: str | None, what: str
+    names: Iterable[str], types: Mapping[str, st.DataType], alias: str | None, what: str
 ) -> dict[Path, str]:
-    """The columns of ``types`` or nested fields that ``given`` mean, each with its given name.
+    """The columns of ``types`` or nested fields that ``names`` mean, each with its given name.
 
     Names may differ in case, and begin with the alias of the table. Raises `InvalidInputError` for
     unknown names, and if a column or field is given twice, or together with a part of it.
     """
     resolved: dict[Path, str] = {}
-    for one in given:
-        path = _resolve_path(one, types, alias, what)
+    for name in names:
+        path = _resolve_path(name, types, alias, what)
         for other, text in resolved.items():
             shorter = min(len(path), len(other))
             if path[:shorter] == other[:shorter]:
                 raise InvalidInputError(
                     f"{what}: column {format_path(path[:shorter])!r} gets two values, as "
-                    f"{text!r} and as {one!r}"
+                    f"{text!r} and as {name!r}"
                 )
-        resolved[path] = one
+        resolved[path] = name
     return resolved
 
 
 def _resolve_path(
-    given: object, types: Mapping[str, st.DataType], alias: str | None, what: str
+    reference: object, types: Mapping[str, st.DataType], alias: str | None, what: str
 ) -> Path:
-    if not isinstance(given, str):
-        raise InvalidTypeError(f"{what}: a column is named by text, not {type(given).__name__}")
-    texts = [given]
-    if alias is not None and given.lower().startswith(f"{alias.lower()}."):
-        texts.append(given[len(alias) + 1 :])
+    if not isinstance(reference, str):
+        raise InvalidTypeError(f"{what}: a column is named by text, not {type(reference).__name__}")
+    texts = [reference]
+    if alias is not None and reference.lower().startswith(f"{alias.lower()}."):
+        texts.append(reference[len(alias) + 1 :])
     for text in texts:
         plain = text[1:-1].replace("``", "`") if re.fullmatch(r"`.*`", text) else text
         name = _same_name(plain, types)
@@ -137,8 +137,10 @@ def _resolve_path(
         path = parse_path(text)
         column = _same_name(path[0], types)
         if column is not None:
-            return (column, *_members(path[1:], types[column], f"{what}: {given!r}"))
-    raise InvalidInputError(f"{what}: the table has no column {given!r}{hint(given, list(types))}")
+            return (column, *_members(path[1:], types[column], f"{what}: {reference!r}"))
+    raise InvalidInputError(
+        f"{what}: the table has no column {reference!r}{hint(reference, list(types))}"
+    )
 
 
 def _members(names: Sequence[str], spark: st.DataType, what: str) -> Iterator[str]:
@@ -155,12 +157,12 @@ def _members(names: Sequence[str], spark: st.DataType, what: str) -> Iterator[st
         spark = spark[same].dataType
 
 
-def _same_name(given: str, names: Iterable[str]) -> str | None:
-    """The one of ``names`` that equals ``given``, or the only one that does in another case."""
+def _same_name(spelling: str, names: Iterable[str]) -> str | None:
+    """The one of ``names`` that equals ``spelling``, or the only one that does in another case."""
     names = list(names)
-    if given in names:
-        return given
-    same = [name for name in names if name.lower() == given.lower()]
+    if spelling in names:
+        return spelling
+    same = [name for name in names if name.lower() == spelling.lower()]
     return same[0] if len(same) == 1 else None
 
 
@@ -244,29 +246,29 @@ def _cast(frame: DataFrame, value: Column, target: st.DataType, name: str) -> Co
     return sf.when(value.isNull() | cast.isNotNull(), cast).otherwise(failure.cast(target))
 
 
-def _is_same(given: st.DataType, target: st.DataType) -> bool:
-    both = (given, target), (target, given)
-    return all(is_compatible(one, other, check_nulls=False) for one, other in both)
+def _is_same(source: st.DataType, target: st.DataType) -> bool:
+    both = (source, target), (target, source)
+    return all(is_compatible(left, right, check_nulls=False) for left, right in both)
 
 
 _NUMBERS = (st.NumericType,)
 _DATES = (st.DateType, st.TimestampType, st.TimestampNTZType)
 
 
-def _is_stored_as(given: st.DataType, target: st.DataType) -> bool:
-    """True if Spark casts ``given`` by itself when it stores it as ``target``."""
-    if isinstance(given, st.NullType) or given == target:
+def _is_stored_as(source: st.DataType, target: st.DataType) -> bool:
+    """True if Spark casts ``source`` by itself when it stores it as ``target``."""
+    if isinstance(source, st.NullType) or source == target:
         return True
     for group in (_NUMBERS, _DATES):
-        if isinstance(given, group) and isinstance(target, group):
+        if isinstance(source, group) and isinstance(target, group):
             return True
     if isinstance(target, st.StringType):
-        return isinstance(given, st.AtomicType) and not isinstance(given, st.BinaryType)
-    if isinstance(given, st.ArrayType) and isinstance(target, st.ArrayType):
-        return _is_stored_as(given.elementType, target.elementType)
-    if isinstance(given, st.StructType) and isinstance(target, st.StructType):
-        return given.names == target.names and all(
-            _is_stored_as(one.dataType, other.dataType)
-            for one, other in zip(given, target, strict=True)
+        return isinstance(source, st.AtomicType) and not isinstance(source, st.BinaryType)
+    if isinstance(source, st.ArrayType) and isinstance(target, st.ArrayType):
+        return _is_stored_as(source.elementType, target.elementType)
+    if isinstance(source, st.StructType) and isinstance(target, st.StructType):
+        return source.names == target.names and all(
+            _is_stored_as(member.dataType, target_member.dataType)
+            for member, target_member in zip(source, target, strict=True)
         )
     return False

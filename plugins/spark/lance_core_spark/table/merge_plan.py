@@ -230,10 +230,10 @@ class MergePlan:
             action = sf.when(applies, number) if action is None else action.when(applies, number)
         return sf.lit(None).cast("int") if action is None else action
 
-    def _known(self, one: Clause, source: MergeSource) -> list[str]:
+    def _known(self, clause: Clause, source: MergeSource) -> list[str]:
         """The columns that the expressions of a clause may use."""
-        table = [] if one.rows is Rows.NOT_MATCHED else self._names
-        return [*table, *([] if one.rows is Rows.NOT_MATCHED_BY_SOURCE else source.names)]
+        table = [] if clause.rows is Rows.NOT_MATCHED else self._names
+        return [*table, *([] if clause.rows is Rows.NOT_MATCHED_BY_SOURCE else source.names)]
 
     def _values(
         self, frame: DataFrame, source: MergeSource, table: DataFrame, kinds: tuple[Rows, ...]
@@ -254,48 +254,48 @@ class MergePlan:
         return columns
 
     def _assigned(
-        self, one: Clause, frame: DataFrame, source: MergeSource, table: DataFrame
+        self, clause: Clause, frame: DataFrame, source: MergeSource, table: DataFrame
     ) -> dict[str, Column]:
         """The new values of a clause by the table's columns, with the types of these columns."""
-        paths = self._paths(one, source)
-        if one.values is None:
+        paths = self._paths(clause, source)
+        if clause.values is None:
             values = {path: source.frame[quoted(other)] for path, other in paths.items()}
         else:
             values = {
-                path: as_column(one.values[other], f"{one.name}: the value of {other!r}")
+                path: as_column(clause.values[other], f"{clause.name}: the value of {other!r}")
                 for path, other in paths.items()
             }
-        if one.rows is Rows.NOT_MATCHED:
+        if clause.rows is Rows.NOT_MATCHED:
             missing = sorted(self._required - {path[0] for path in values})
             if missing:
                 raise SchemaMismatchError(
-                    f"{one.name}: column {missing[0]!r} cannot be null and gets no value"
+                    f"{clause.name}: column {missing[0]!r} cannot be null and gets no value"
                 )
-        return assigned(frame, values, self._types, one.name, table)
+        return assigned(frame, values, self._types, clause.name, table)
 
-    def _paths(self, one: Clause, source: MergeSource) -> dict[Path, str]:
+    def _paths(self, clause: Clause, source: MergeSource) -> dict[Path, str]:
         """What a clause sets, each with its given name or with the source column."""
-        if one.values is not None:
-            return self._given_paths(one)
+        if clause.values is not None:
+            return self._given_paths(clause)
         paths: dict[Path, str] = {}
         by_name = {name.lower(): name for name in source.names}
         for name in self._names:
             other = name if name in source.names else by_name.get(name.lower())
             if other is None:
                 raise SchemaMismatchError(
-                    f"{one.name}: the source has no column {name!r}; name the columns to set with "
-                    f"{one.name.removesuffix('All')}"
+                    f"{clause.name}: the source has no column {name!r}; name the columns to set "
+                    f"with {clause.name.removesuffix('All')}"
                 )
             paths[(name,)] = other
         return paths
 
-    def _given_paths(self, one: Clause) -> dict[Path, str]:
+    def _given_paths(self, clause: Clause) -> dict[Path, str]:
         """The columns and nested fields that the user names in a clause, each with this name."""
-        paths = resolve_paths(one.values or (), self._types, self._target.alias, one.name)
+        paths = resolve_paths(clause.values or (), self._types, self._target.alias, clause.name)
         nested = next((text for path, text in paths.items() if len(path) > 1), None)
-        if one.rows is Rows.NOT_MATCHED and nested is not None:
+        if clause.rows is Rows.NOT_MATCHED and nested is not None:
             raise InvalidInputError(
-                f"{one.name}: {nested!r} is a nested field; a new row needs the whole column"
+                f"{clause.name}: {nested!r} is a nested field; a new row needs the whole column"
             )
         return paths
 

@@ -76,7 +76,10 @@ def nearest_join(  # noqa: PLR0913 (those of a search, and of the two sides of a
     names = _names(left, right, column if on is None else on)
     fields = [*left.schema, *right]
     returned = StructType(
-        [StructField(f"_{number}", one.dataType, one.nullable) for number, one in enumerate(fields)]
+        [
+            StructField(f"_{number}", field.dataType, field.nullable)
+            for number, field in enumerate(fields)
+        ]
     )
     task = NearestTask(
         table,
@@ -92,8 +95,8 @@ def nearest_join(  # noqa: PLR0913 (those of a search, and of the two sides of a
     joined = left.select(numbered(left.columns)).mapInArrow(task, returned)
     return joined.select(
         [
-            sf.col(f"_{number}").alias(one.name, metadata=one.metadata or {})
-            for number, one in enumerate(fields)
+            sf.col(f"_{number}").alias(field.name, metadata=field.metadata or {})
+            for number, field in enumerate(fields)
         ]
     )
 
@@ -180,12 +183,12 @@ class NearestTask:
 
     def _queries(self, batch: pa.RecordBatch) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """The numbers of the rows with a vector, and these vectors."""
-        given = batch.column(self.position)
+        vectors = batch.column(self.position)
         width = self.vectors.list_size
-        flat = convert(given.drop_null(), self.vectors, ("on",)).flatten()
+        flat = convert(vectors.drop_null(), self.vectors, ("on",)).flatten()
         is_whole = flat.is_valid().to_numpy(zero_copy_only=False).reshape(-1, width).all(axis=1)
         numbers = flat.fill_null(0).to_numpy(zero_copy_only=False).reshape(-1, width)
         if numbers.dtype.kind == "f":
             is_whole &= np.isfinite(numbers).all(axis=1)
-        rows = np.flatnonzero(given.is_valid().to_numpy(zero_copy_only=False))
+        rows = np.flatnonzero(vectors.is_valid().to_numpy(zero_copy_only=False))
         return rows[is_whole], numbers[is_whole]
