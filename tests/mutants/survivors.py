@@ -61,8 +61,8 @@ EQUIVALENT: dict[str, str] = {
     ),
     "lance_core.dataset.maintenance.compaction.binary_copy:copy_fragments: load(Part.FILES) -> "
     "pass": "modules that are not loaded together are loaded one by one when they are used",
-    "lance_core.dataset.maintenance.compaction.remap:moved_rows: one.physical_rows or 0 -> "
-    "one.physical_rows": "new fragments have a number of rows, and never none of them",
+    "lance_core.dataset.maintenance.compaction.remap:moved_rows: fragment.physical_rows or 0 -> "
+    "fragment.physical_rows": "new fragments have a number of rows, and never none of them",
     "lance_core.dataset.maintenance.compaction.field_groups:_sizer: 1 -> 2 #1": (
         "a file has at least one row, and the least bytes of a group are those of many rows"
     ),
