@@ -19,6 +19,11 @@ LETTERS = "aAbßéÉΣΩ中国𝄞½ \t\v.,_-0٣\u0301\u200d"
 TEXTS = st.lists(st.one_of(st.none(), st.text(LETTERS, max_size=30)), max_size=8)
 
 
+def word_arrays(count: int) -> list[np.ndarray]:
+    """Codes, texts, positions, starts and stops of words, and the starts of distinct ones."""
+    return [np.zeros(count, np.int32) for _ in range(3)] + [np.zeros(count, np.int64)] * 3
+
+
 def equal(found: Any, expected: Any) -> bool:
     arrays = zip(found[1:], expected[1:], strict=True)
     return found[0].equals(expected[0]) and all(np.array_equal(*pair) for pair in arrays)
@@ -57,8 +62,7 @@ def test_texts_that_are_no_utf_8_are_split_without_other_bytes(text: bytes) -> N
     data = np.frombuffer(text, np.uint8).copy()
     kinds, points = np.zeros(256, np.uint8), np.ones(0x110000, np.bool_)
     kinds[ord("a") : ord("z") + 1], kinds[0xC0:] = 1, 2
-    words = [np.empty(4, np.int64) for _ in range(6)]
-    count = np.empty(5, np.int64)
+    words, count = word_arrays(4), np.empty(5, np.int64)
     size = native.split_words(data, np.array([0, len(data)]), kinds, points, *words, count)
     assert size in (0, 1)
 
@@ -79,7 +83,7 @@ def test_posting_lists(seed: int, count: int, terms: int) -> None:
 
 
 def test_what_does_not_belong_together_is_an_error() -> None:
-    words = [np.empty(2, np.int64) for _ in range(6)]
+    words = word_arrays(2)
     kinds, points = np.ones(256, np.uint8), np.empty(0, np.bool_)
     data, count = np.zeros(3, np.uint8), np.empty(3, np.int64)
 
@@ -97,10 +101,9 @@ def test_what_does_not_belong_together_is_an_error() -> None:
     ):
         with pytest.raises(ValueError, match="belong together"):
             split([0, 3], **own)
-    three = [np.zeros(3, np.int64) for _ in range(5)]
     for numbers, codes in (([1], [0, 0, 1]), ([1], [0, 0, -1]), ([1], [0, 0])):
         with pytest.raises(ValueError, match="belong together"):
-            native.replace_codes(np.array(numbers), np.array(codes), *three[1:])
+            native.replace_codes(np.array(numbers), np.array(codes, np.int32), *word_arrays(3)[1:5])
     out = [np.zeros(2, np.int64) for _ in range(4)]
     for numbers, documents, ranks in (
         ([0, 1], [0, 0], [0]),

@@ -45,7 +45,7 @@ def analyze_texts(
 ) -> AnalyzedTexts:
     """The terms of large strings. Raises `PluginNotFoundError` if the analyzer is missing.
 
-    ``with_places=False``: without ``starts`` and ``stops``.
+    ``with_places=False``: without ``starts`` and ``stops``, and in 32 bits, for many texts.
     """
     analyzer = analyzer_named(parameters.base_tokenizer)
     if isinstance(analyzer, RunsAnalyzer):
@@ -55,7 +55,9 @@ def analyze_texts(
     # Several words may have one term; -1 for those that are dropped.
     made = terms_of(words.distinct, parameters).dictionary_encode()
     of_word = made.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return AnalyzedTexts(*words.with_codes(made.dictionary, of_word))
+    found = words.with_codes(made.dictionary, of_word)
+    kind: Any = np.int64 if with_places else np.int32
+    return AnalyzedTexts(found.distinct, *(each.astype(kind, copy=False) for each in found[1:]))
 
 
 def analyze(text: str, parameters: TextParameters | None = None, **given: Any) -> list[Token]:

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from lance_core.hookspecs.analyzers import Analyzer, Words
@@ -32,7 +33,9 @@ class RunsAnalyzer(Analyzer):
 
     def words(self, texts: pa.Array, parameters: Mapping[str, Any]) -> Words:
         found = self.encoded_words(texts, with_places=True)
-        return Words(found.distinct.take(pa.array(found.codes)), *found[2:])
+        texts, positions = found.texts.astype(np.int64), found.positions.astype(np.int64)
+        words = found.distinct.take(pa.array(found.codes))
+        return Words(words, texts, positions, found.starts, found.stops)
 
     def encoded_words(self, texts: pa.Array, *, with_places: bool) -> EncodedWords:
         """The words as numbers; ``with_places``: with their bytes in the texts."""

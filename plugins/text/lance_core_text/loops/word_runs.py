@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +18,14 @@ from lance_core_text.analyzers.text_bytes import (
 )
 from lance_core_text.loops.library import is_compiled, native
 
-_MAX_WORDS = (1 << 32) - 2
+_MAX_WORDS = (1 << 31) - 1
 """Words of all texts that the compiled loop counts at most."""
 
 _NONE, _WORD, _LEAD = range(3)
 """Kinds of bytes: in no word, in a word, or the first of a character that decides."""
+
+
+Numbers = npt.NDArray[np.int32]
 
 
 class WordBytes(NamedTuple):
@@ -65,24 +68,27 @@ class EncodedWords(NamedTuple):
     """
 
     distinct: pa.Array
-    codes: Integers
-    texts: Integers
-    positions: Integers
+    codes: Numbers
+    texts: Numbers
+    positions: Numbers
     starts: Integers
     stops: Integers
 
     def with_codes(self, distinct: pa.Array, numbers: Integers) -> EncodedWords:
         """The words with other numbers, by their codes; those with one below 0 are left out."""
         if is_compiled():
-            arrays = self[1:]
-            size = native.replace_codes(numbers, *arrays)
-            return EncodedWords(distinct, *(each[:size] for each in arrays))
-        codes = numbers[self.codes]
-        kept = codes >= 0
-        if kept.all():
-            return EncodedWords(distinct, codes, *self[2:])
-        others = (each[kept] if len(each) else each for each in self[2:])
-        return EncodedWords(distinct, codes[kept], *others)
+            size = native.replace_codes(numbers, *self[1:])  # in place
+            return self._replace(distinct=distinct).some(slice(size))
+        found = self._replace(distinct=distinct, codes=numbers[self.codes].astype(np.int32))
+        kept = found.codes >= 0
+        return found if kept.all() else found.some(kept)
+
+    def some(self, which: Any) -> EncodedWords:
+        """Those at some positions."""
+        numbers = (self.codes[which], self.texts[which], self.positions[which])
+        if not len(self.starts):
+            return EncodedWords(self.distinct, *numbers, self.starts, self.stops)
+        return EncodedWords(self.distinct, *numbers, self.starts[which], self.stops[which])
 
 
 def encoded_runs(texts: TextBytes, kind: WordBytes, *, with_places: bool) -> EncodedWords:
@@ -93,23 +99,26 @@ def encoded_runs(texts: TextBytes, kind: WordBytes, *, with_places: bool) -> Enc
         found = encoded(runs(texts, kind.mask(data)))
         return found if with_places else found._replace(starts=_NOTHING, stops=_NOTHING)
     # Pages of memory that are not written are not taken.
-    codes, owners, positions, first = (np.empty(most, np.int64) for _ in range(4))
+    codes, owners, positions = (np.empty(most, np.int32) for _ in range(3))
     starts, stops = (np.empty(most if with_places else 0, np.int64) for _ in range(2))
+    first = np.empty(most, np.int64)
     last = np.empty(most + 1, np.int64)  # its last number is that of distinct words
     arrays = (codes, owners, positions, starts, stops)
     size = native.split_words(
         data, np.ascontiguousarray(offsets), kind.kinds, kind.points, *arrays, first, last
     )
     distinct = substrings(data, first[: last[most]], last[: last[most]])
-    return EncodedWords(distinct, *(each[:size] for each in arrays))
+    return EncodedWords(distinct, *arrays).some(slice(size))
 
 
 def encoded(words: Words) -> EncodedWords:
     """The words that an analyzer returns."""
     found = words.words.dictionary_encode()
-    codes = found.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    codes = found.indices.to_numpy(zero_copy_only=False).astype(np.int32)
     # Copies, since `with_codes` changes arrays, and those of an analyzer may be one twice.
-    return EncodedWords(found.dictionary, codes, *(np.array(each, np.int64) for each in words[1:]))
+    texts, positions = np.array(words.texts, np.int32), np.array(words.positions, np.int32)
+    starts, stops = np.array(words.starts, np.int64), np.array(words.stops, np.int64)
+    return EncodedWords(found.dictionary, codes, texts, positions, starts, stops)
 
 
 def runs(texts: TextBytes, mask: npt.NDArray[np.bool_]) -> Words:
