@@ -394,39 +394,6 @@ static const char *has_phrase(ranking_t *r, const clause_t *clause, int64_t docu
     return NULL;
 }
 
-/* The documents of a window that match a clause, with their scores. */
-static const char *score_clause(ranking_t *r, const clause_t *clause, window_t *w) {
-    for (int64_t i = 0; i < clause->number; i++) {
-        const word_t *word = &r->words[clause->first + i];
-        for (int64_t j = 0; j < word->number; j++) {
-            const char *error =
-                add_term(r, &r->terms[word->first + j], w, clause->needs_all ? (int)i : 0, (int)clause->needs_all);
-            if (error)
-                return error;
-        }
-        if (clause->needs_all && !w->number)
-            return NULL;
-    }
-    if (!clause->needs_all)
-        return NULL;
-    int left = 0;
-    for (int i = 0; i < w->number; i++) {
-        const uint16_t at = w->touched[i];
-        int matches = w->states[at] == clause->number;
-        if (matches && clause->slop >= 0 && clause->number > 1) {
-            const char *error = has_phrase(r, clause, w->low + at, &matches);
-            if (error)
-                return error;
-        }
-        if (matches)
-            w->touched[left++] = at;
-        else
-            w->scores[at] = 0, w->states[at] = 0;
-    }
-    w->number = left;
-    return NULL;
-}
-
 /* The `count`-th highest of some numbers, which are at least as many; `heap` has `count` places. */
 static float nth_highest(const float *numbers, int64_t size, int64_t count, float *heap) {
     for (int64_t i = 0; i < size; i++) {
@@ -479,6 +446,47 @@ static void offer_document(ranking_t *r, float score, int64_t document) {
     offer(&r->best, score, document);
     if (r->best.size == r->best.capacity && r->best.scores[0] > r->limit)
         r->limit = r->best.scores[0];
+}
+
+/* The documents of a window that match a clause, with their scores. If it needs all words and is the only
+ * clause, they are offered at once. */
+static const char *score_clause(ranking_t *r, const clause_t *clause, window_t *w) {
+    for (int64_t i = 0; i < clause->number; i++) {
+        const word_t *word = &r->words[clause->first + i];
+        for (int64_t j = 0; j < word->number; j++) {
+            const char *error =
+                add_term(r, &r->terms[word->first + j], w, clause->needs_all ? (int)i : 0, (int)clause->needs_all);
+            if (error)
+                return error;
+        }
+        if (clause->needs_all && !w->number)
+            return NULL;
+    }
+    if (!clause->needs_all)
+        return NULL;
+    int left = 0;
+    for (int i = 0; i < w->number; i++) {
+        const uint16_t at = w->touched[i];
+        const float score = w->scores[at] * clause->boost;
+        int matches = w->states[at] == clause->number;
+        if (r->num_clauses == 1 && !(score >= r->limit))
+            matches = 0; /* positions need not be read */
+        if (matches && clause->slop >= 0 && clause->number > 1) {
+            const char *error = has_phrase(r, clause, w->low + at, &matches);
+            if (error)
+                return error;
+        }
+        if (matches && r->num_clauses > 1) {
+            w->touched[left++] = at;
+            continue;
+        }
+        if (matches)
+            offer_document(r, score, w->low + at);
+        w->scores[at] = 0;
+        w->states[at] = 0;
+    }
+    w->number = left;
+    return NULL;
 }
 
 /* What the clauses so far say of a document, a byte each. */
