@@ -7,13 +7,12 @@ A search implements `RankedSearch`, is described by a `SearchSpec`, and makes qu
 from lance_core.index.explanation import Explanation
 from lance_core.index.ranking import (
     AllowedRows,
+    Batches,
     Hits,
     RankedIndex,
     RankedQuery,
-    RankedRows,
     RankedSearch,
     SearchedColumns,
-    ValueRanking,
     best_of,
     lowest,
     merged,
@@ -22,15 +21,14 @@ from lance_core.index.spec import SearchSpec
 
 __all__ = [
     "AllowedRows",
+    "Batches",
     "Explanation",
     "Hits",
     "RankedIndex",
     "RankedQuery",
-    "RankedRows",
     "RankedSearch",
     "SearchSpec",
     "SearchedColumns",
-    "ValueRanking",
     "best_of",
     "lowest",
     "merged",

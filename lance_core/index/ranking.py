@@ -12,7 +12,7 @@ that no index covers by their values, unites the answers, and reads the columns 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from lance_core.index.queries import IndexQuery
 
 Scores: TypeAlias = npt.NDArray[np.float32]
+
+Batches: TypeAlias = Iterable[tuple[pa.Array, npt.NDArray[Any]]]
+"""Many rows: values, as for `RankedQuery.best`, and the numbers or addresses of their rows."""
 
 
 class Hits(NamedTuple):
@@ -63,24 +66,8 @@ class SearchedColumns(Protocol):
     def indexed(self, details_url: str) -> Sequence[str]:
         """The paths of columns with an index whose details have this type, in their order."""
 
-
-class ValueRanking(ABC):
-    """The best rows of those that are added so far, by the values of a column."""
-
-    @abstractmethod
-    def add(self, values: pa.Array, rows: npt.NDArray[Any]) -> None:
-        """Rank further rows; ``values`` as for `RankedQuery.best`."""
-
-    @abstractmethod
-    def hits(self) -> list[Hits]:
-        """The best rows for each query, with exact scores. It is called once, at the end."""
-
-    def explained(self, row: int) -> Explanation | None:
-        """How the score of one of the rows is computed; None for a row that does not match.
-
-        It is called at the end, instead of `hits`.
-        """
-        raise UnsupportedFeatureError("scores of this search are not explained")
+    def scan(self, **options: Any) -> pa.Table:
+        """The result of another scan of the version, with the arguments of a scanner."""
 
 
 class RankedQuery(ABC):
@@ -130,20 +117,22 @@ class RankedQuery(ABC):
         """True for the scores that results may have; `Hits` may have others."""
         return np.ones(len(scores), np.bool_)
 
-    def for_index(self, index: OpenIndex) -> RankedQuery | None:
-        """This query as ``index``, an index of the column, answers it; None if it cannot.
+    def for_index(self, segments: Sequence[OpenIndex]) -> RankedQuery | None:
+        """This query as an index of the column answers it; None if it cannot.
 
-        The query that is returned replaces this one, also for rows that the index does not cover:
-        it has what the user left to the index, such as the metric.
+        ``segments``: the opened index, at least one; they stay the same objects while they are
+        cached. The query that is returned replaces this one, also for rows that the index does not
+        cover: it has what the user left to the index, such as the metric. Raises
+        `InvalidInputError` if the index shows that the query is invalid, and `CorruptFileError`:
+        all rows are then ranked by their values.
         """
-        return self if isinstance(index, RankedIndex) else None
+        return self if all(isinstance(one, RankedIndex) for one in segments) else None
 
-    def with_segments(self, segments: Sequence[OpenIndex]) -> RankedQuery:
-        """This query as the segments of an index answer it, which together have its rows.
+    def tuned(self) -> RankedQuery:
+        """This query, of `for_index`, right before the index is searched; itself by default.
 
-        The query that is returned replaces this one, as in `for_index`. Raises `InvalidInputError`
-        if the index shows that the query is invalid, and `CorruptFileError`: all rows are then
-        ranked by their values.
+        What has to be measured is measured here and not for a plan that is only shown. Where it
+        fails, all rows are ranked by their values.
         """
         return self
 
@@ -155,9 +144,21 @@ class RankedQuery(ABC):
         """This query if only the ``count`` best rows are needed: it may have a lower `k`."""
         return self
 
-    def ranking(self, count: int) -> ValueRanking:
-        """The best ``count`` rows by values that are still to come."""
-        return _BestSoFar(self, count)
+    def rank(self, batches: Batches, count: int) -> Sequence[Hits]:
+        """The ``count`` best rows of ``batches`` for each query, with exact scores.
+
+        By default the best ones of all batches are united; a query whose scores depend on all rows
+        does otherwise.
+        """
+        none = Hits(np.empty(0, np.uint64), np.empty(0, np.float32))
+        best = [none] * self.num_queries
+        for values, rows in batches:
+            for number, hits in enumerate(self.best(values, count)):
+                known, more = best[number], Hits(rows[hits.rows], hits.scores)
+                if len(known.rows):
+                    more = merged([known, more], count, ascending=self.ascending)
+                best[number] = more
+        return best
 
     def combined(self, hits: Sequence[Hits]) -> Hits:
         """The best rows of the answers to `parts`, each with all of its rows, by address."""
@@ -166,52 +167,23 @@ class RankedQuery(ABC):
     def explained(self, index: OpenIndex, row: AllowedRows) -> Explanation | None:
         """How the score of a row of ``index`` is computed; None if it does not match the query.
 
-        ``row`` allows this row only. The query is the one that `with_segments` returned.
+        ``row`` allows this row only. The query is the one that `for_index` returned.
         """
+        raise UnsupportedFeatureError("scores of this search are not explained")
+
+    def explained_by_values(self, batches: Batches, row: int) -> Explanation | None:
+        """The same for a row among those of ``batches``, as `rank` gets them."""
         raise UnsupportedFeatureError("scores of this search are not explained")
 
     def explained_by_parts(self, parts: Sequence[Explanation | None]) -> Explanation | None:
         """How the score of a row is computed from those of `parts`, None for one without it."""
         raise NotImplementedError
 
-    def tuned(self, rows: RankedRows) -> RankedQuery:
-        """This query with what it measures of the index before it is searched; itself by default.
-
-        ``rows``: those that the index covers. Where it fails, all rows are ranked by their values.
-        """
-        return self
-
-    def tuned_if_known(self, rows: RankedRows) -> RankedQuery:
-        """What `tuned` returns if that is known without any reading; itself by default."""
-        return self
-
-    def step_text(self, index_name: str | None) -> str:
-        """What a plan says of the search of an index, or of all rows (None)."""
-        return f"k={self.k}" if index_name is None else f"name={index_name}, k={self.k}"
-
-    @property
-    def step_names(self) -> tuple[str, str]:
-        """The names of the steps of a plan: the search of an index, and of all rows."""
-        return "RankedIndexSearch", "RankedScan"
-
-
-class RankedRows(ABC):
-    """The rows that an index covers, for queries that measure what it finds."""
-
-    segments: Sequence[OpenIndex]
-    """The opened index; it stays the same object while it is cached."""
-
-    @abstractmethod
-    def sample(self, count: int) -> tuple[RowNumbers, pa.Array]:
-        """The addresses and the values of ``count`` rows, or fewer, chosen at random."""
-
-    @abstractmethod
-    def exact(self, query: RankedQuery) -> Sequence[Hits]:
-        """The best rows for ``query``, by address; reads all values."""
-
-    @abstractmethod
-    def indexed(self, query: RankedQuery) -> Sequence[Hits]:
-        """The best rows for ``query`` by the index, by address, without refinement."""
+    def step(self, index_name: str | None) -> tuple[str, str]:
+        """The name and the text of a step of a plan: the search of an index, or of all rows."""
+        if index_name is None:
+            return "RankedScan", f"k={self.k}"
+        return "RankedIndexSearch", f"name={index_name}, k={self.k}"
 
 
 class RankedIndex(OpenIndex):
@@ -247,26 +219,6 @@ class RankedSearch(ABC):
         index. Raises `InvalidInputError` for invalid values, ``TypeError`` for unknown names in
         them.
         """
-
-
-class _BestSoFar(ValueRanking):
-    """The ranking of queries whose scores depend on nothing but the row."""
-
-    def __init__(self, query: RankedQuery, count: int) -> None:
-        self._query = query
-        self._count = count
-        self._best: list[list[Hits]] = [[] for _ in range(query.num_queries)]
-
-    def add(self, values: pa.Array, rows: npt.NDArray[Any]) -> None:
-        answers = self._query.best(values, self._count)
-        for best, hits in zip(self._best, answers, strict=True):
-            best.append(Hits(rows[hits.rows], hits.scores))
-            if len(best) > 1:
-                best[:] = [merged(best, self._count, ascending=self._query.ascending)]
-
-    def hits(self) -> list[Hits]:
-        none = Hits(np.empty(0, np.uint64), np.empty(0, np.float32))
-        return [best[0] if best else none for best in self._best]
 
 
 def merged(parts: Sequence[Hits], count: int, *, ascending: bool) -> Hits:

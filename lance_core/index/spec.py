@@ -29,8 +29,8 @@ class IndexTypeSpec:
     is written in tables with stable row ids, if it is another one. Indices of a higher version than
     both are ignored. ``kinds``: further names that users give, of a type that serves several kinds:
     the type gets the one that was given, in upper case, as the parameter ``kind``. ``tools``: the
-    import paths of what users need besides for such indices, which `lance_core.indices` and
-    `lance_core.util` offer by the names of their attributes.
+    import paths of what users need besides for such indices, which `lance_core.indices`,
+    `lance_core.query` and `lance_core.util` offer by the names of their attributes.
     ``readable_version``: the highest version that is read, if it is above those that are written.
     """
 

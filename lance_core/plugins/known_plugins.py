@@ -19,7 +19,7 @@ class KnownPlugin:
     underscores; the `details_key` of each is ``<name>indexdetails``. ``functions``: names and
     aliases of its SQL functions, in lower case. ``searches``: the arguments of scans that ask for
     its searches. ``analyzers``: names of its analyzers of texts. ``tools``: what its index types
-    offer to users by `lance_core.indices` and `lance_core.util`.
+    offer to users by `lance_core.indices`, `lance_core.query` and `lance_core.util`.
     """
 
     extra: str
@@ -87,6 +87,11 @@ KNOWN_PLUGINS = (
         functions=("contains_tokens",),
         searches=("full_text_query",),
         analyzers=("ngram", "raw", "simple", "whitespace"),
+        tools=(
+            *("BooleanQuery", "BoostQuery", "CombinedFieldsQuery", "DocumentGranularity"),
+            *("FullTextOperator", "FullTextQuery", "FullTextQueryType", "MatchQuery"),
+            *("MultiMatchQuery", "Occur", "PhraseQuery", "hybrid"),
+        ),
     ),
     KnownPlugin(
         "vector",

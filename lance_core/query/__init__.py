@@ -1,25 +1,13 @@
-"""Queries for the searches of scans, as in ``lance.query``, and what is done with their results.
+"""Queries of full-text search, with the names of pylance's module, and what is done with results.
 
 `hybrid` searches by texts and vectors, `explain_score` shows how a score is computed.
 """
 
 from lance_core.index.explanation import Explanation
 from lance_core.query.explain_score import explain_score
-from lance_core.query.full_text import (
-    BooleanQuery,
-    BoostQuery,
-    CombinedFieldsQuery,
-    DocumentGranularity,
-    FullTextOperator,
-    FullTextQuery,
-    FullTextQueryType,
-    MatchQuery,
-    MultiMatchQuery,
-    Occur,
-    PhraseQuery,
-)
-from lance_core.query.reciprocal_ranks import hybrid
+from lance_core.query.text_queries import __getattr__
 
+# The others are looked up in plugins when they are used.
 __all__ = [
     "BooleanQuery",
     "BoostQuery",
@@ -33,6 +21,7 @@ __all__ = [
     "MultiMatchQuery",
     "Occur",
     "PhraseQuery",
+    "__getattr__",
     "explain_score",
     "hybrid",
 ]

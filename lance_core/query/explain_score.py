@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lance_core.dataset.read.planned_scan import scan_table
 from lance_core.dataset.read.ranking.explain_row import explain_row, is_live
 from lance_core.dataset.read.ranking.plan_ranking import plan_ranked
 from lance_core.dataset.read.scan_options import ScanOptions
@@ -42,7 +43,7 @@ def explain_score(
     snapshot = dataset.snapshot
     address = _address(snapshot, row_id, row_address)
     options = ScanOptions(filter=filter, other_search=(SEARCH, full_text_query))
-    scan = plan_ranked(snapshot, options)
+    scan = plan_ranked(snapshot, options, scan_table)
     found = explain_row(snapshot, scan.plan, scan.query, address)
     if found is None:
         raise RowNotMatchedError(f"the row at address {address} does not match the query")

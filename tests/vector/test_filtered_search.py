@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.dataset.read.ranking.row_flags import RowFlags
 from lance_core.errors import IndexWarning
 from tests.each_case import each_case
 from tests.scan_numbers import tune
@@ -132,21 +131,3 @@ def test_a_search_warns_once_if_an_index_lacks_many_rows(
     assert dataset.to_table(nearest=nearest).num_rows == 4
     dataset.optimize.optimize_indices()
     assert dataset.to_table(nearest=nearest).num_rows == 4
-
-
-def test_flags_have_the_rows_that_they_are_made_of() -> None:
-    random = np.random.default_rng(2)
-    sizes = {7: 1_000, 2: 13, 40: 1, 9: 64}
-    own = {id_: np.flatnonzero(random.random(size) < 0.4) for id_, size in sizes.items()}
-    parts = [(7, own[7][:50]), (7, own[7][50:]), (2, own[2]), (9, own[9])]
-    flags = RowFlags.of(sizes, parts)
-    expected = sorted((id_ << 32) + row for id_ in (2, 7, 9) for row in own[id_].tolist())
-    assert flags.addresses().tolist() == expected
-    assert flags.count == len(expected)
-    every = [(id_ << 32) + row for id_ in (0, 2, 7, 9, 40, 41) for row in range(1_100)]
-    mask = flags.contains(np.array(every, np.uint64))
-    assert [row for row, is_in in zip(every, mask, strict=True) if is_in] == expected
-    some = flags.within({7, 9}.__contains__)
-    assert some.count == len(own[7]) + len(own[9])
-    assert some.addresses().tolist() == [row for row in expected if row >> 32 in (7, 9)]
-    assert not RowFlags.of({}, []).contains(np.array([1], np.uint64)).any()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -154,16 +153,15 @@ def test_an_effort_is_measured_once_for_the_same_segments(monkeypatch: pytest.Mo
     measured: list[Any] = []
     start = ThreadPoolExecutor(4)
 
-    def measure(rows: Any, *_: Any) -> efforts.Effort:
-        measured.append(rows)
+    def measure(*_: Any) -> efforts.Effort:
+        measured.append(None)
         return efforts.Effort(len(measured), None)
 
     monkeypatch.setattr(efforts, "_measure", measure)
     first, second, third = Segment(), Segment(), Segment()
 
     def effort(*segments: Segment) -> efforts.Effort:
-        rows: Any = SimpleNamespace(segments=segments)
-        return efforts.tuned_effort(rows, None, 8, 10, 0.9)  # type: ignore[arg-type]
+        return efforts.tuned_effort(segments, 0.9, 10, 8, lambda: None)  # type: ignore[arg-type, return-value]
 
     with start:
         assert {one.probes for one in start.map(lambda _: effort(first, second), range(8))} == {1}

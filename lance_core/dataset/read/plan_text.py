@@ -16,6 +16,7 @@ from lance_core.dataset.read.columns.projection import ROW_ADDRESS, ROW_ID, requ
 from lance_core.dataset.read.output import ordered_scan
 from lance_core.dataset.read.plan import narrowed
 from lance_core.dataset.read.ranking.index_search import IndexSearch
+from lance_core.dataset.read.ranking.rank_indices import ranking_index
 from lance_core.dataset.read.sources.prefilter.prefilter import IndexedRows, unused_indices
 from lance_core.dataset.read.sources.row_source import SpanRows
 from lance_core.errors import printable
@@ -90,11 +91,13 @@ def ranked_steps(
 ) -> list[PlanStep]:
     """The steps of a scan that ranks rows: the search, and the columns of the best rows."""
     query, plan = ranked.query, ranked.plan
-    index = ranked.index(snapshot)
+    index = ranking_index(snapshot, query)
     order = "ASC" if query.ascending else "DESC"
     names = (
-        f"{source.text} as {name}" if isinstance(source, Value) else name
-        for name, source in ranked.columns
+        f"{one.source.text} as {one.field.name}"
+        if isinstance(one.source, Value)
+        else one.field.name
+        for one in ranked.outputs
     )
     steps = [
         PlanStep("ProjectionExec", f"expr=[{', '.join(names)}]"),
@@ -116,20 +119,21 @@ def ranked_steps(
             "_rowaddr ASC NULLS LAST]",
         )
     )
-    of_index, of_values = query.step_names
+    num_others = 1
     if index is not None:
         query = index.query
         search = IndexSearch(snapshot, plan, index, skips_others=ranked.skips_others)
-        rest = f", uncovered fragments={search.num_others}" if search.num_others else ""
+        num_others = search.num_others
+        name, text = query.step(index.stored.name)
+        if num_others:
+            text += f", uncovered fragments={num_others}"
         if plan.filter is not None:
-            rest += f", filter=[{'of the best rows' if search.tests_best else 'of all rows'}]"
+            text += f", filter=[{'of the best rows' if search.tests_best else 'of all rows'}]"
         if plan.metrics is not None and plan.metrics.ranking:
-            rest += f", decided=[{'; '.join(plan.metrics.ranking)}]"
-        steps.append(PlanStep(of_index, query.step_text(index.name) + rest))
-        if search.num_others:
-            steps.append(PlanStep(of_values, query.step_text(None)))
-    else:
-        steps.append(PlanStep(of_values, query.step_text(None)))
+            text += f", decided=[{'; '.join(plan.metrics.ranking)}]"
+        steps.append(PlanStep(name, text))
+    if num_others:
+        steps.append(PlanStep(*query.step(None)))
     searched = replace(plan, projection=select(plan.schema, [query.column]), limit=None, offset=0)
     steps += list(_steps(snapshot, searched, options.filter, is_verbose))[1:]
     return steps

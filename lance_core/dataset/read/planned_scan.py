@@ -74,8 +74,13 @@ def planned_scan(snapshot: Snapshot, options: ScanOptions) -> PlannedScan:
     Raises `InvalidInputError`, and `PluginNotFoundError` if no plugin has the search.
     """
     if options.search is not None:
-        return search_scan.SearchScan.of(snapshot, options)
+        return search_scan.SearchScan.of(snapshot, options, scan_table)
     return TableScan(snapshot, options, plan_scan(snapshot, options))
+
+
+def scan_table(snapshot: Snapshot, options: ScanOptions) -> pa.Table:
+    """The result of the scan that ``options`` describe."""
+    return planned_scan(snapshot, options).table()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

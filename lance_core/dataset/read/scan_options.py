@@ -6,6 +6,7 @@ import operator
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lance_core.dataset.expressions.filters import Filter, as_filter
@@ -33,6 +34,7 @@ from lance_core.plugins import get_manager
 from lance_core.schema import Schema
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     from lance_core.dataset.read.scan_metrics import StatisticsCallback
@@ -233,7 +235,7 @@ def plan_scan(snapshot: Snapshot, options: ScanOptions) -> ScanPlan:
         mask=_mask(options.row_addr_allowlist, options.row_addr_blocklist),
         limit=not_negative(options.limit, "Limit"),
         offset=not_negative(options.offset, "Offset") or 0,
-        order=_order(schema, options.order_by),
+        order=order_of(schema, options.order_by),
         batch_size=_batch_size(options.batch_size),
         batch_bytes=_batch_bytes(options),
         exact=bool(options.strict_batch_size),
@@ -310,17 +312,19 @@ def _mask(allowlist: object, blocklist: object) -> RowMask | None:
     return row_masks.row_mask(allowlist, blocklist)
 
 
-def _order(
-    schema: Schema, order_by: Sequence[ColumnOrdering | str] | None
+def order_of(
+    schema: Schema,
+    given: Sequence[ColumnOrdering | str] | None,
+    own: Mapping[str, pa.Field] = MappingProxyType({}),
 ) -> tuple[tuple[ColumnOrdering, Output], ...]:
-    if order_by is None:
-        return ()
-    order = []
-    for ordering in as_orderings(order_by):
-        output = stored_column(schema, ordering.column_name)
-        check_sortable(output.field.type, ordering.column_name)
-        order.append((ordering, output))
-    return tuple(order)
+    """The order of a result by stored columns, and by its ``own`` ones."""
+    found = []
+    for ordering in as_orderings(given or ()):
+        name = ordering.column_name
+        output = Output(own[name], (name,)) if name in own else stored_column(schema, name)
+        check_sortable(output.field.type, name)
+        found.append((ordering, output))
+    return tuple(found)
 
 
 def _late(schema: Schema, option: Any) -> bool | frozenset[str] | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 from lance_core.dataset.read import plan_text
-from lance_core.dataset.read.columns.projection import ROW_ADDRESS
+from lance_core.dataset.read.columns.projection import META_FIELDS, ROW_ADDRESS, Output
 from lance_core.dataset.read.ranking.plan_ranking import plan_ranked
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lance_core.dataset.read.plan import ScanPlan
+    from lance_core.dataset.read.ranking.plan_ranking import Run
     from lance_core.dataset.read.ranking.ranked_scan import RankedScan
     from lance_core.dataset.read.scan_options import ScanOptions
     from lance_core.dataset.snapshot.snapshot import Snapshot
@@ -30,9 +31,9 @@ class SearchScan:
     ranked: RankedScan
 
     @classmethod
-    def of(cls, snapshot: Snapshot, options: ScanOptions) -> SearchScan:
-        """The scan for the search of ``options``; raises as `plan_ranked` does."""
-        return cls(snapshot, options, plan_ranked(snapshot, options))
+    def of(cls, snapshot: Snapshot, options: ScanOptions, run: Run) -> SearchScan:
+        """The scan for the search of ``options``; see `plan_ranked`."""
+        return cls(snapshot, options, plan_ranked(snapshot, options, run))
 
     @property
     def plan(self) -> ScanPlan:
@@ -49,8 +50,8 @@ class SearchScan:
         wider = self.with_plan(self.plan.with_addresses())
         if ROW_ADDRESS in self.schema.names:
             return wider
-        columns = (*self.ranked.columns, (ROW_ADDRESS, ROW_ADDRESS))
-        return replace(wider, ranked=replace(wider.ranked, columns=columns))
+        outputs = (*self.ranked.outputs, Output(META_FIELDS[ROW_ADDRESS], (ROW_ADDRESS,)))
+        return replace(wider, ranked=replace(wider.ranked, outputs=outputs))
 
     def table(self) -> pa.Table:
         return self.ranked.table(self.snapshot)

@@ -10,12 +10,12 @@ import pyarrow.compute as pc
 
 from lance_core.errors import InvalidInputError
 from lance_core.hookspecs.searches import RankedQuery
-from lance_core.query import FullTextQuery
 from lance_core_text.analyzers.analyze import analyze_texts
 from lance_core_text.analyzers.parameters import TextParameters
 from lance_core_text.postings.vocabulary import Vocabulary
 from lance_core_text.queries.clauses import Role
 from lance_core_text.queries.compound import CompoundQuery
+from lance_core_text.queries.full_text import FullTextQuery
 from lance_core_text.queries.text_query import TextQuery
 from lance_core_text.queries.words import TextMatch
 from lance_core_text.search import query_parts

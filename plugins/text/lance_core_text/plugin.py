@@ -10,6 +10,16 @@ from lance_core.hookspecs.searches import SearchSpec
 
 DETAILS_URL = "/lance.table.InvertedIndexDetails"
 
+_QUERIES = tuple(
+    f"lance_core_text.queries.full_text:{name}"
+    for name in (
+        *("BooleanQuery", "BoostQuery", "CombinedFieldsQuery", "DocumentGranularity"),
+        *("FullTextOperator", "FullTextQuery", "FullTextQueryType", "MatchQuery"),
+        *("MultiMatchQuery", "Occur", "PhraseQuery"),
+    )
+)
+"""What users write queries with, as `lance_core.query` has it."""
+
 
 @hookimpl
 def lance_analyzers() -> Iterable[AnalyzerSpec]:
@@ -43,6 +53,7 @@ def lance_index_types() -> Iterable[IndexTypeSpec]:
             version=2,
             readable_version=3,
             kinds=("INVERTED", "FTS"),
+            tools=("lance_core_text.hybrid:hybrid", *_QUERIES),
         ),
     )
 

@@ -10,7 +10,11 @@ import pyarrow as pa
 from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
 from lance_core.hookspecs.options import did_you_mean
 from lance_core.hookspecs.searches import RankedQuery, RankedSearch, SearchedColumns
-from lance_core.query import (
+from lance_core_text.analyzers.columns import is_text
+from lance_core_text.plugin import DETAILS_URL
+from lance_core_text.queries.clauses import Role
+from lance_core_text.queries.compound import BestTextQuery, BooleanTextQuery, BoostTextQuery
+from lance_core_text.queries.full_text import (
     BooleanQuery,
     BoostQuery,
     CombinedFieldsQuery,
@@ -22,10 +26,6 @@ from lance_core.query import (
     Occur,
     PhraseQuery,
 )
-from lance_core_text.analyzers.columns import is_text
-from lance_core_text.plugin import DETAILS_URL
-from lance_core_text.queries.clauses import Role
-from lance_core_text.queries.compound import BestTextQuery, BooleanTextQuery, BoostTextQuery
 from lance_core_text.queries.fuzzy import Fuzziness
 from lance_core_text.queries.text_query import TextQuery
 from lance_core_text.queries.words import TextMatch

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.hookspecs.searches import Hits, ValueRanking, best_of, merged
+from lance_core.hookspecs.searches import Hits, best_of, merged
 from lance_core_vector.flat_search import ComparedQueries, NearRows, near_rows
 from lance_core_vector.vectors import Vectors
 
@@ -60,7 +60,7 @@ _NONE = _Waiting(
 )
 
 
-class BatchRanking(ValueRanking):
+class BatchRanking:
     """The ``count`` nearest rows for each of ``queries``: finite numbers, one query a row."""
 
     def __init__(self, metric: Metric, queries: Matrix, count: int, rules: RowRules) -> None:
@@ -75,6 +75,7 @@ class BatchRanking(ValueRanking):
         self._hits: list[list[Hits]] = [[] for _ in queries]
 
     def add(self, values: pa.Array, rows: npt.NDArray[Any]) -> None:
+        """Add ``rows``, which have these values."""
         vectors = Vectors.of(values)
         near = None
         with np.errstate(all="ignore"):  # infinite numbers are left to others
@@ -89,6 +90,7 @@ class BatchRanking(ValueRanking):
             self._add_near(near, own, vectors.matrix)
 
     def hits(self) -> list[Hits]:
+        """The nearest of the rows for each query. It is called once, at the end."""
         self._settle()
         return [merged(some, self._count, ascending=True) for some in self._hits]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +14,10 @@ import pyarrow as pa
 from lance_core.errors import InvalidInputError
 from lance_core.hookspecs.indices import OpenIndex
 from lance_core.hookspecs.searches import (
+    Batches,
     Hits,
     RankedIndex,
     RankedQuery,
-    RankedRows,
-    ValueRanking,
     best_of,
 )
 from lance_core_vector.batch_ranking import MAX_WAITING_BYTES, BatchRanking, RowRules
@@ -25,10 +25,11 @@ from lance_core_vector.distances import Metric
 from lance_core_vector.flat_search import MAX_SHORT, candidates
 from lance_core_vector.loops.float_scan import SPARE_ROWS
 from lance_core_vector.loops.library import is_compiled
-from lance_core_vector.tuned_effort import Effort, known_effort, tuned_effort
+from lance_core_vector.tuned_effort import known_effort, sampled_queries, tuned_effort
 from lance_core_vector.vectors import Vectors
 
 if TYPE_CHECKING:
+    from lance_core_vector.answers import Scan
     from lance_core_vector.distances import Matrix
     from lance_core_vector.options import NearestOptions
 
@@ -51,14 +52,20 @@ class VectorQuery(RankedQuery):
 
     ``queries``: one a row. ``is_multivector``: True if the rows of the column have several vectors;
     all ``queries`` are then one query, whose distance is the sum of the distance of each of its
-    vectors from the nearest one of a row.
+    vectors from the nearest one of a row. ``scan``: runs the scans that measure a recall.
     """
 
     score_name = "_distance"
     ascending = True
 
     def __init__(
-        self, options: NearestOptions, queries: Matrix, metric: Metric, *, is_multivector: bool
+        self,
+        options: NearestOptions,
+        queries: Matrix,
+        metric: Metric,
+        *,
+        is_multivector: bool,
+        scan: Scan | None = None,
     ) -> None:
         self.options = options
         self.queries = queries
@@ -73,6 +80,8 @@ class VectorQuery(RankedQuery):
         self.refines = options.refine_factor is not None
         self.best_score = options.distance_range[0]
         self.uses_indices = options.use_index
+        self._scan = scan
+        self._indices: Sequence[NearestIndex] = ()
 
     def accepts(self, scores: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_]:
         low, high = self.options.distance_range
@@ -88,10 +97,13 @@ class VectorQuery(RankedQuery):
         """True if results may not have every distance."""
         return self.options.distance_range != (None, None)
 
-    def for_index(self, index: OpenIndex) -> RankedQuery | None:
-        if not isinstance(index, NearestIndex):
+    def for_index(self, segments: Sequence[OpenIndex]) -> RankedQuery | None:
+        indices = [one for one in segments if isinstance(one, NearestIndex)]
+        if len(indices) < len(segments) or any(
+            one.metric is not indices[0].metric for one in indices
+        ):
             return None
-        metric, options = index.metric, self.options
+        metric, options = indices[0].metric, self.options
         if options.metric is not None and metric is not self.metric:
             return None
         if metric.of_bits != self.metric.of_bits:
@@ -101,46 +113,39 @@ class VectorQuery(RankedQuery):
                 "the recall of columns with several vectors a row is not measured: give "
                 "minimum_nprobes and refine_factor"
             )
-        if index.has_graphs and options.ef is not None and options.ef < self.num_candidates:
+        if indices[0].has_graphs and options.ef is not None and options.ef < self.num_candidates:
             refined = f" times a refine_factor of {options.refine_factor}" if self.refines else ""
             raise InvalidInputError(
                 f"ef must be greater than or equal to k, got an ef of {options.ef} and a k of "
                 f"{self.k}{refined}"
             )
-        if options.leaves_effort and (index.refinement or 0) > (options.refine_factor or 0):
-            options = replace(options, refine_factor=index.refinement)
-        elif options.metric is not None:
-            return self
-        return self._with(replace(options, metric=metric), self.queries)
+        options = replace(options, metric=metric)
+        refinement = max(one.refinement or 0 for one in indices)
+        if options.leaves_effort and refinement > (options.refine_factor or 0):
+            options = replace(options, refine_factor=refinement)
+        if options.recall is not None:
+            effort = known_effort(indices, self.k, options.recall)
+            options = options if effort is None else replace(options, **effort._asdict())
+        return self._with(options, indices)
 
-    def _with(self, options: NearestOptions, queries: Matrix) -> VectorQuery:
+    def tuned(self) -> RankedQuery:
+        options, scan = self.options, self._scan
+        if options.recall is None or options.probes is not None or scan is None:
+            return self
+        make = partial(sampled_queries, scan, self.column, self.metric.name, self.k)
+        most = max(one.num_partitions for one in self._indices)
+        effort = tuned_effort(self._indices, options.recall, self.k, most, make)
+        return self._with(replace(options, **effort._asdict()), self._indices)
+
+    def _with(self, options: NearestOptions, indices: Sequence[NearestIndex]) -> VectorQuery:
         metric = options.metric or self.metric
-        return VectorQuery(options, queries, metric, is_multivector=self.is_multivector)
+        other = VectorQuery(
+            options, self.queries, metric, is_multivector=self.is_multivector, scan=self._scan
+        )
+        other._indices = indices
+        return other
 
-    def tuned(self, rows: RankedRows) -> RankedQuery:
-        options = self.options
-        if options.recall is None or options.probes is not None:
-            return self
-
-        def query(queries: Matrix, k: int, **effort: Any) -> RankedQuery:
-            fixed = replace(options, k=k, is_batch=True, distance_range=(None, None), **effort)
-            return self._with(fixed, queries)
-
-        most = max(one.num_partitions for one in rows.segments if isinstance(one, NearestIndex))
-        effort = tuned_effort(rows, query, most, self.k, options.recall)
-        return self._with_effort(effort)
-
-    def tuned_if_known(self, rows: RankedRows) -> RankedQuery:
-        options = self.options
-        if options.recall is None or options.probes is not None:
-            return self
-        effort = known_effort(rows, self.k, options.recall)
-        return self if effort is None else self._with_effort(effort)
-
-    def _with_effort(self, effort: Effort) -> VectorQuery:
-        return self._with(replace(self.options, **effort._asdict()), self.queries)
-
-    def ranking(self, count: int) -> ValueRanking:
+    def rank(self, batches: Batches, count: int) -> Sequence[Hits]:
         low, _ = self.options.distance_range
         size = self.num_queries * (count + SPARE_ROWS) * self.queries.shape[1] * 4
         if (
@@ -152,8 +157,12 @@ class VectorQuery(RankedQuery):
             or size > MAX_WAITING_BYTES
             or not np.isfinite(self.queries).all()
         ):
-            return super().ranking(count)
-        return BatchRanking(self.metric, self.queries, count, RowRules(self.accepts, self.best))
+            return super().rank(batches, count)
+        rules = RowRules(self.accepts, self.best)
+        ranking = BatchRanking(self.metric, self.queries, count, rules)
+        for values, rows in batches:
+            ranking.add(values, rows)
+        return ranking.hits()
 
     def best(self, values: pa.Array, count: int) -> Sequence[Hits]:
         vectors = Vectors.of(values)
@@ -169,20 +178,17 @@ class VectorQuery(RankedQuery):
     def scores(self, values: pa.Array, query: int) -> npt.NDArray[np.float32]:
         return self._exact(Vectors.of(values), np.arange(len(values)), query)
 
-    def step_text(self, index_name: str | None) -> str:
+    def step(self, index_name: str | None) -> tuple[str, str]:
         if index_name is None:
-            return f"metric={self.metric.name}, k={self.k}"
+            return "KNNVectorDistance", f"metric={self.metric.name}, k={self.k}"
         text = f"name={index_name}, k={self.num_candidates}, metric={self.metric.name}"
         if self.refines:
             text += f", refine_factor={self.options.refine_factor}"
         if self.options.probes is not None:
-            return f"{text}, nprobes={self.options.probes}"
-        recall = self.options.recall
-        return text if recall is None else f"{text}, recall={recall}, nprobes=measured when run"
-
-    @property
-    def step_names(self) -> tuple[str, str]:
-        return "ANNSubIndex", "KNNVectorDistance"
+            text += f", nprobes={self.options.probes}"
+        elif self.options.recall is not None:
+            text += f", recall={self.options.recall}, nprobes=measured when run"
+        return "ANNSubIndex", text
 
     def _candidates(
         self, vectors: Vectors, num_rows: int, count: int

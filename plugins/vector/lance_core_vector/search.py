@@ -41,7 +41,8 @@ class VectorSearch(RankedSearch):
         else:
             # As the vectors of the column are stored.
             queries = queries.astype(NUMBERS[item.value_type]).astype(np.float64)
-        return VectorQuery(options, queries, metric, is_multivector=is_multivector)
+        scan = None if options.recall is None else type_of.scan
+        return VectorQuery(options, queries, metric, is_multivector=is_multivector, scan=scan)
 
 
 def _metric(options: NearestOptions, item: pa.DataType) -> Metric:

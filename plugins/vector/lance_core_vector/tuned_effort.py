@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from lance_core.hookspecs.concurrency import ForkSafeLock
 from lance_core.hookspecs.indices import OpenIndex
-from lance_core_vector.vectors import Vectors
-
-if TYPE_CHECKING:
-    from lance_core.hookspecs.searches import Hits, RankedQuery, RankedRows
+from lance_core_vector.answers import RecallQueries, Scan, shares, vectors_in
 
 MAX_QUERIES = 128
 """Rows whose vectors are the queries of a measurement: a recall of 0.95 at 10 rows is then known to
@@ -51,8 +49,8 @@ _measured: WeakKeyDictionary[OpenIndex, dict[_Key, _Measurement]] = WeakKeyDicti
 _measured_lock = ForkSafeLock()
 
 
-def _measurement(rows: RankedRows, k: int, recall: float) -> _Measurement:
-    first, *others = rows.segments
+def _measurement(segments: Sequence[OpenIndex], k: int, recall: float) -> _Measurement:
+    first, *others = segments
     key = k, recall, tuple(map(ref, others))
     with _measured_lock:
         known = _measured.setdefault(first, {})
@@ -61,65 +59,56 @@ def _measurement(rows: RankedRows, k: int, recall: float) -> _Measurement:
         return known.setdefault(key, _Measurement())
 
 
-def known_effort(rows: RankedRows, k: int, recall: float) -> Effort | None:
+def known_effort(segments: Sequence[OpenIndex], k: int, recall: float) -> Effort | None:
     """What `tuned_effort` returned before; None if it is not measured yet."""
-    return _measurement(rows, k, recall).effort
+    return _measurement(segments, k, recall).effort
 
 
 def tuned_effort(
-    rows: RankedRows,
-    query: Callable[..., RankedQuery],
-    partitions: int,
-    k: int,
+    segments: Sequence[OpenIndex],
     recall: float,
+    k: int,
+    partitions: int,
+    queries: Callable[[], RecallQueries],
 ) -> Effort:
-    """The least effort with which an index of ``rows`` finds a share of the ``k`` nearest rows.
+    """The least effort with which an index finds a share of the ``k`` nearest rows.
 
-    ``query(vectors, k, **options)`` is a query for several vectors; ``partitions``: the most of a
-    segment. Vectors of rows are the queries, each of which does not count among its own results.
-    Reads the whole column once for each index and ``k``, in each process; threads wait for it.
+    ``segments``: the opened index; ``partitions``: the most of one of them. ``queries`` are made
+    only if nothing is known. They read the whole column once for each index, ``k`` and recall, in
+    each process; threads wait for it.
     """
-    measurement = _measurement(rows, k, recall)
+    measurement = _measurement(segments, k, recall)
     with measurement.lock:
         if measurement.effort is None:
-            measurement.effort = _measure(rows, query, partitions, k, recall)
+            measurement.effort = _measure(queries(), recall, partitions)
         return measurement.effort
 
 
-def _measure(
-    rows: RankedRows, query: Callable[..., RankedQuery], partitions: int, k: int, recall: float
-) -> Effort:
-    own, values = rows.sample(MAX_QUERIES)
-    vectors = Vectors.of(values)
-    if vectors.rows is not None:
-        own = own[vectors.rows]
-    if not len(own):
+def _measure(queries: RecallQueries, recall: float, partitions: int) -> Effort:
+    if not len(queries.matrix):
         return Effort(partitions, None)
-    nearest = _others(rows.exact(query(vectors.matrix, k + 1)), own, k)
+    exact = queries.answers({"use_index": False})
 
-    def places(**effort: Any) -> list[npt.NDArray[np.int64]]:
-        """The places of the nearest rows in the order of the index; many for those it misses."""
-        found = rows.indexed(query(vectors.matrix, k + 1, **effort))
-        pairs = zip(_others(found, own, None), nearest, strict=True)
-        return [_places_in(hits, wanted) for hits, wanted in pairs]
+    def found(probes: int, factor: int) -> npt.NDArray[np.float64]:
+        refined = {} if factor == 1 else {"refine_factor": factor}
+        return shares(exact, queries.answers({"nprobes": probes, **refined}))
 
-    def shares(places: Sequence[npt.NDArray[np.int64]], factor: int) -> npt.NDArray[np.float64]:
-        """The share of the nearest rows that each query finds."""
-        return np.array([(one < factor * k).mean() if len(one) else 1.0 for one in places])
-
-    every = places(search_effort=1.0, refine_factor=FACTORS[-1])
-    # Half of what may be missed is left to the partitions that are not searched.
-    enough = (1 + recall) / 2
-    found = [float(shares(every, factor).mean()) for factor in FACTORS]
-    factor = FACTORS[next((at for at, one in enumerate(found) if one >= enough), -1)]
+    def is_fine(factor: int) -> bool:
+        # Half of what may be missed is left to the partitions that are not searched.
+        return bool(found(partitions, factor).mean() >= (1 + recall) / 2)
 
     def is_enough(probes: int) -> bool:
-        each = shares(places(probes=probes, refine_factor=factor), factor)
+        each = found(probes, factor)
         return bool(each.mean() - _ONE_SIDED * each.std() / np.sqrt(len(each)) >= recall)
 
-    numbers = _numbers(partitions)
-    at = bisect_left(numbers, True, key=is_enough)
-    return Effort(numbers[min(at, len(numbers) - 1)], factor if factor > 1 else None)
+    factor = 1 if is_fine(1) else _first(FACTORS[1:], is_fine)
+    return Effort(_first(_numbers(partitions), is_enough), factor if factor > 1 else None)
+
+
+def _first(numbers: Sequence[int], is_enough: Callable[[int], bool]) -> int:
+    """The lowest of ``numbers``, which ascend, that is enough; the last one if none is."""
+    at = bisect_left(numbers[:-1], True, key=is_enough)
+    return numbers[at]
 
 
 def _numbers(partitions: int) -> list[int]:
@@ -130,21 +119,13 @@ def _numbers(partitions: int) -> list[int]:
     return found
 
 
-def _others(
-    hits: Sequence[Hits], own: npt.NDArray[np.uint64], count: int | None
-) -> list[npt.NDArray[np.uint64]]:
-    """The rows of each query, without the one whose vector it is."""
-    pairs = zip(hits, own.tolist(), strict=True)
-    return [one.rows[one.rows != row][:count] for one, row in pairs]
-
-
-def _places_in(
-    rows: npt.NDArray[np.uint64], wanted: npt.NDArray[np.uint64]
-) -> npt.NDArray[np.int64]:
-    """The position in ``rows`` of each of ``wanted``; beyond all positions if it is not there."""
-    order = np.argsort(rows)
-    at = np.minimum(np.searchsorted(rows[order], wanted), max(0, len(rows) - 1))
-    if not len(rows):
-        return np.full(len(wanted), np.iinfo(np.int64).max)
-    found: npt.NDArray[np.int64] = order[at]
-    return np.where(rows[found] == wanted, found, np.iinfo(np.int64).max)
+def sampled_queries(scan: Scan, column: str, metric: str, k: int) -> RecallQueries:
+    """The vectors of random rows as queries."""
+    total = scan(columns=[]).num_rows
+    places = np.random.default_rng(0).choice(total, min(MAX_QUERIES, total), replace=False)
+    rows = [
+        scan(columns=[column], with_row_id=True, offset=place, limit=1)
+        for place in np.sort(places).tolist()
+    ]
+    own, matrix = vectors_in(pa.concat_tables(rows), column)
+    return RecallQueries(scan, {"column": column, "metric": metric}, matrix, own, k)

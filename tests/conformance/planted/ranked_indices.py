@@ -382,7 +382,7 @@ class AsManyAsThereAre(Asks):
 
 class SearchesAnyIndex(Asks):
     class Query(ClosestQuery):
-        def for_index(self, index: Any) -> Any:
+        def for_index(self, segments: Any) -> Any:
             return self
 
 

@@ -84,8 +84,9 @@ class ClosestQuery(RankedQuery):
         """The distance of each number from one of ``to``; NaN of NaN."""
         return np.abs(numbers - self.to[query]).astype(np.float32)
 
-    def for_index(self, index: OpenIndex) -> RankedQuery | None:
-        return self if isinstance(index, OpenSortedNumbers) else None
+    def for_index(self, segments: Sequence[OpenIndex]) -> RankedQuery | None:
+        is_ours = all(isinstance(one, OpenSortedNumbers) for one in segments)
+        return self if is_ours else None
 
 
 class Run(NamedTuple):

@@ -6,20 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lance_core.dataset.read.ranking.rank_indices import Addressing, live_rows, ranking_index
-from lance_core.dataset.read.ranking.rank_values import values_ranking
+from lance_core.dataset.read.ranking.rank_indices import allowed_rows, live_rows, ranking_index
+from lance_core.dataset.read.ranking.rank_values import values_of
 from lance_core.dataset.read.sources.prefilter.usable_indices import warn_of_failure
 from lance_core.errors import LanceError
-from lance_core.index.ranking import AllowedRows
 from lance_core.index.type_checks import unchecked
+from lance_core.table.indices.index_metadata import fragment_bitmap
+from lance_core.table.indices.row_flags import RowFlags
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from lance_core.dataset.read.plan import ScanPlan
-    from lance_core.dataset.read.ranking.rank_indices import RankingIndex
     from lance_core.dataset.snapshot.snapshot import Snapshot
-    from lance_core.index.base import RowNumbers
     from lance_core.index.explanation import Explanation
     from lance_core.index.ranking import RankedQuery
 
@@ -35,44 +32,35 @@ def explain_row(
     if query.parts:
         parts = [explain_row(snapshot, plan, part, address) for part in query.parts]
         return query.explained_by_parts(parts)
-    index = ranking_index(snapshot, query)
+    index, fragment = ranking_index(snapshot, query), address >> 32
     if index is not None:
+        query, stored = index.query, index.stored
         try:
-            return _by_index(snapshot, plan, index, address)
+            for segment, opened in zip(stored.segments, index.opened, strict=True):
+                if fragment in segment.fragments:
+                    rows = allowed_rows(snapshot, segment, _only(snapshot, address))
+                    return query.explained(unchecked(opened), rows)
+            plan = plan.of_spans(
+                [one for one in plan.spans if one.fragment.id not in stored.fragments]
+            )
         except (LanceError, OSError) as error:
-            warn_of_failure(snapshot, index.name, error)
-            query = index.query.without_index()
-    return values_ranking(snapshot, plan, query, 1).explained(address)
-
-
-def _by_index(
-    snapshot: Snapshot, plan: ScanPlan, index: RankingIndex, address: int
-) -> Explanation | None:
-    fragment = address >> 32
-    for segment in index.segments:
-        if fragment in segment.fragments:
-            addressing = Addressing(snapshot, segment)
-            break
-    else:
-        others = [span for span in plan.spans if span.fragment.id not in index.fragments]
-        ranking = values_ranking(snapshot, plan.of_spans(others), index.query, 1)
-        return ranking.explained(address)
-
-    def mask(numbers: RowNumbers) -> npt.NDArray[np.bool_]:
-        addresses, exist = addressing.addresses(numbers)
-        found: npt.NDArray[np.bool_] = exist & (addresses == np.uint64(address))
-        return found
-
-    return index.query.explained(unchecked(segment.index), AllowedRows(mask, 0.0))
+            warn_of_failure(snapshot, stored.name, error)
+            query = query.without_index()
+    return query.explained_by_values(values_of(snapshot, plan, query.column), address)
 
 
 def is_live(snapshot: Snapshot, address: int) -> bool:
     """True if the table has a row at ``address``."""
-    fragment = address >> 32
+    fragment, offset = address >> 32, address & 0xFFFFFFFF
     if fragment not in snapshot.fragment_positions:
         return False
-    offset = address & 0xFFFFFFFF
     if offset >= snapshot.physical_rows(snapshot.fragment(fragment)):
         return False
-    rows = live_rows(snapshot, [fragment])
+    rows = live_rows(snapshot, fragment_bitmap([fragment]))
     return bool(rows.contains(np.array([address], np.uint64))[0])
+
+
+def _only(snapshot: Snapshot, address: int) -> RowFlags:
+    fragment = snapshot.fragment(address >> 32)
+    offset = np.array([address & 0xFFFFFFFF])
+    return RowFlags.of({fragment.id: snapshot.physical_rows(fragment)}, [(fragment.id, offset)])

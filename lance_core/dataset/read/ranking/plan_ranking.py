@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from lance_core.dataset.expressions.filters import Value, as_filter, as_value, split_filter
-from lance_core.dataset.read.columns.ordering import as_orderings, check_sortable
-from lance_core.dataset.read.columns.projection import Columns, Output, stored_column
-from lance_core.dataset.read.ranking.ranked_scan import RankedScan
-from lance_core.dataset.read.ranking.scored_rows import (
-    QUERY_INDEX,
-    Order,
-    own_fields,
-    queryable_with,
+import pyarrow as pa
+
+from lance_core.dataset.expressions.filters import Filter, as_filter, as_value, split_filter
+from lance_core.dataset.read.columns.projection import (
+    ROW_ADDRESS,
+    ROW_ID,
+    Columns,
+    Output,
+    queryable,
+    stored_column,
 )
+from lance_core.dataset.read.ranking.ranked_scan import QUERY_INDEX, RankedScan
 from lance_core.dataset.read.scan_options import (
     ScanOptions,
     condition_of,
+    options_of,
+    order_of,
     plan_scan,
     schema_with_blobs,
 )
@@ -29,14 +33,14 @@ from lance_core.store.spec import resolve_factory
 from lance_core.table.indices.index_metadata import details_key
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from lance_core.dataset.expressions.filters import Filter
     from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.index.ranking import RankedQuery, RankedSearch
     from lance_core.schema import Schema
 
-OwnFields: TypeAlias = "Mapping[str, pa.Field]"
+Run: TypeAlias = "Callable[[Snapshot, ScanOptions], pa.Table]"
+"""Runs a scan."""
+
+OwnFields: TypeAlias = Mapping[str, pa.Field]
 """The columns that a search adds, by name."""
 
 _EXCLUDED = {
@@ -46,8 +50,8 @@ _EXCLUDED = {
 """Arguments of a scan that a search excludes, and why."""
 
 
-def plan_ranked(snapshot: Snapshot, options: ScanOptions) -> RankedScan:
-    """The plan of a scan with a search.
+def plan_ranked(snapshot: Snapshot, options: ScanOptions, run: Run) -> RankedScan:
+    """The plan of a scan with a search, which may ``run`` others.
 
     Raises `PluginNotFoundError` if no plugin has the search, and `InvalidInputError`.
     """
@@ -56,53 +60,55 @@ def plan_ranked(snapshot: Snapshot, options: ScanOptions) -> RankedScan:
     for name, reason in _EXCLUDED.items():
         if getattr(options, name):
             raise InvalidInputError(f"{reason}: {name} and {argument} cannot both be given")
-    query = _query(snapshot, argument, value, options)
-    own = own_fields(query)
-    schema = schema_with_blobs(snapshot, options.blob_handling)
-    sources = _sources(options.columns)
-    computed = _computed(schema, options.columns, own)
-    columns: Columns = None
-    if sources is not None:
-        names = [name for name, text in sources.items() if text not in own and name not in computed]
-        columns = {name: sources[name] for name in names}
-        columns = columns if isinstance(options.columns, Mapping) else names
+    query = _query(snapshot, argument, value, options, run)
+    own = {query.score_name: pa.field(query.score_name, pa.float32())}
+    if query.is_batch:
+        own[QUERY_INDEX] = pa.field(QUERY_INDEX, pa.int32(), nullable=False)
+    schema, given = schema_with_blobs(snapshot, options.blob_handling), options.columns
     before, after = _conditions(schema, options, own)
-    stored, given = options, options.columns
-    has_same_columns = given is None or (isinstance(given, list) and given == columns)
-    if not has_same_columns or before is not options.filter or options.order_by is not None:
+    of_search = _of_search(schema, given, own)
+    columns = given
+    if isinstance(given, Mapping):
+        columns = {name: text for name, text in given.items() if name not in of_search}
+    elif of_search:
+        columns = [name for name in given or () if name not in of_search]
+    stored = options
+    if columns is not given or before is not options.filter or options.order_by is not None:
         stored = replace(options, columns=columns, filter=before, order_by=None)
     plan = plan_scan(snapshot, stored)
-    names = plan.projection.schema.names
-    num_extra = len(names) - len(columns) if columns is not None else _num_extra(options)
-    extra = names[len(names) - num_extra :]
-    if sources is None:
-        sources = {name: name for name in names[: len(names) - num_extra]}
-    listed: list[tuple[str, str | Value]] = [
-        (name, computed.get(name, text if text in own else name)) for name, text in sources.items()
-    ]
-    if query.is_batch and QUERY_INDEX not in sources.values():
-        listed.insert(0, (QUERY_INDEX, QUERY_INDEX))
-    if query.score_name not in sources and not options.disable_scoring_autoprojection:
-        listed.append((query.score_name, query.score_name))
-    return RankedScan(
-        query,
-        plan,
-        (*listed, *((name, name) for name in extra)),
-        condition=after,
-        order=_order(schema, options, own),
-        skips_others=bool(options.fast_search),
-    )
+    of_table = {one.name: Output(one, (one.name,)) for one in plan.projection.schema}
+    metas = (ROW_ID, options.with_row_id), (ROW_ADDRESS, options.with_row_address)
+    extra = [name for name, is_added in metas if is_added]
+    names = [name for name in of_table if name not in extra] if given is None else list(given)
+    outputs = [of_search.get(name) or of_table[name] for name in names]
+    if query.is_batch and all(one.source != (QUERY_INDEX,) for one in of_search.values()):
+        outputs.insert(0, Output(own[QUERY_INDEX], (QUERY_INDEX,)))
+    if query.score_name not in names and not options.disable_scoring_autoprojection:
+        outputs.append(Output(own[query.score_name], (query.score_name,)))
+    outputs += [output for name, output in of_table.items() if name not in names]
+    order, skips_others = order_of(schema, options.order_by, own), bool(options.fast_search)
+    return RankedScan(query, plan, outputs, after, order, skips_others)
 
 
-def _computed(schema: Schema, columns: Columns, own: OwnFields) -> dict[str, Value]:
-    """The expressions among ``columns`` that name columns of the search, by the name of each."""
+def _of_search(schema: Schema, columns: Columns, own: OwnFields) -> dict[str, Output]:
+    """The columns of the result that the search adds, or that expressions compute of them."""
     found = {}
-    for name, text in columns.items() if isinstance(columns, Mapping) else ():
-        if str(text).strip() not in own and any(one in str(text) for one in own):
-            value = as_value(text, queryable_with(schema, own.values()))
-            if any(path[0] in own for path in value.columns):
-                found[name] = value
+    texts = columns if isinstance(columns, Mapping) else {name: name for name in columns or ()}
+    for name, text in texts.items():
+        path = str(text).strip()
+        if path in own:
+            found[name] = Output(own[path].with_name(name), (path,))
+        elif texts is columns and any(one in path for one in own):
+            value = as_value(text, _queryable(schema, own))
+            if any(one[0] in own for one in value.columns):
+                found[name] = Output(value.field(name), value)
     return found
+
+
+def _queryable(schema: Schema, own: OwnFields) -> pa.Schema:
+    """The columns that expressions about ranked rows may name."""
+    known = queryable(schema)
+    return pa.schema([*known, *(own[name] for name in own if name not in known.names)])
 
 
 def _conditions(schema: Schema, options: ScanOptions, own: OwnFields) -> tuple[Any, Filter | None]:
@@ -110,55 +116,31 @@ def _conditions(schema: Schema, options: ScanOptions, own: OwnFields) -> tuple[A
 
     What a condition says of the score can only be tested for ranked rows.
     """
-    condition = condition_of(options.filter)
-    if condition is None or options.prefilter:
+    condition, is_last = condition_of(options.filter), options.prefilter is False
+    names_own = any(name in str(condition) for name in own)
+    if condition is None or options.prefilter or not (is_last or names_own):
         return condition, None
-    is_last = options.prefilter is False
-    if not is_last and not any(name in str(condition) for name in own):
-        return condition, None
-    whole = as_filter(condition, queryable_with(schema, own.values()))
+    whole = as_filter(condition, _queryable(schema, own))
     return (None, whole) if is_last else split_filter(whole, own)
 
 
-def _order(schema: Schema, options: ScanOptions, own: OwnFields) -> Order:
-    """The order of the result by stored columns and those of the search."""
-    of_search = {name: Output(field, (name,)) for name, field in own.items()}
-    found = []
-    for by in as_orderings(options.order_by or ()):
-        output = of_search.get(by.column_name) or stored_column(schema, by.column_name)
-        check_sortable(output.field.type, by.column_name)
-        found.append((by, output))
-    return tuple(found)
-
-
-def _sources(columns: Columns) -> dict[str, str] | None:
-    """The text that each column of the result is, by its name; None for all stored columns."""
-    if columns is None or isinstance(columns, str):
-        return None
-    if isinstance(columns, Mapping):
-        return {name: str(text).strip() for name, text in columns.items()}
-    return {name: name for name in columns}
-
-
-def _num_extra(options: ScanOptions) -> int:
-    """The number of meta columns that follow the columns of the table."""
-    return bool(options.with_row_id) + bool(options.with_row_address)
-
-
-def _query(snapshot: Snapshot, argument: str, value: Any, options: ScanOptions) -> RankedQuery:
+def _query(
+    snapshot: Snapshot, argument: str, value: Any, options: ScanOptions, run: Run
+) -> RankedQuery:
     spec = get_manager().search(argument)
     search: RankedSearch = resolve_factory(spec.factory, f"search {argument!r}")()
     key = search.count_key
     if key is not None and options.limit and isinstance(value, Mapping):
         value = {key: options.limit + (options.offset or 0), **value}
-    return search.query(value, _Columns(snapshot))
+    return search.query(value, _Columns(snapshot, run))
 
 
 class _Columns:
     """The `SearchedColumns` of a version."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, run: Run) -> None:
         self._snapshot = snapshot
+        self._run = run
 
     def __call__(self, path: str) -> pa.DataType:
         schema = self._snapshot.schema
@@ -178,3 +160,6 @@ class _Columns:
             and details_key(index.index_details.type_url) == key
         }
         return [schema.path_of(field.id) for field in schema.walk() if field.id in ids]
+
+    def scan(self, **options: Any) -> pa.Table:
+        return self._run(self._snapshot, options_of(options))

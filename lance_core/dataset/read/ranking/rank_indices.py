@@ -1,13 +1,12 @@
-"""Rank the rows that indices cover, without those that are deleted or excluded."""
+"""Rank the rows that an index covers, without those that are deleted or excluded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import numpy.typing as npt
 
 from lance_core.dataset.read.sources.prefilter.stored_indices import open_index
 from lance_core.dataset.read.sources.prefilter.usable_indices import usable_indices, warn_of_failure
@@ -19,35 +18,28 @@ from lance_core.index.ranking import AllowedRows, Hits, RankedIndex, merged
 from lance_core.index.type_checks import unchecked
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.path import parse_path
-from lance_core.table.indices.row_set import RowSet
+from lance_core.table.indices.row_flags import RowFlags
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
     from pyroaring import BitMap
 
-    from lance_core.dataset.read.ranking.row_flags import RowFlags
-    from lance_core.dataset.read.sources.prefilter.usable_indices import UsableIndex
+    from lance_core.dataset.read.sources.prefilter.usable_indices import (
+        CoveringSegment,
+        UsableIndex,
+    )
     from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.index.ranking import RankedQuery
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class OpenSegment:
-    """An opened segment of an index. ``fragments``: those whose rows it answers for."""
-
-    index: RankedIndex
-    fragments: BitMap
-    has_row_ids: bool
+Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankingIndex:
-    """An index that answers ``query``, with all its segments."""
+    """An index that answers ``query``: ``opened`` are its segments, in the order of ``stored``."""
 
-    name: str
+    stored: UsableIndex
+    opened: tuple[RankedIndex, ...]
     query: RankedQuery
-    segments: tuple[OpenSegment, ...]
-    fragments: BitMap
 
 
 def ranking_index(snapshot: Snapshot, query: RankedQuery) -> RankingIndex | None:
@@ -58,52 +50,49 @@ def ranking_index(snapshot: Snapshot, query: RankedQuery) -> RankingIndex | None
     if snapshot.file.index_section is None or not query.uses_indices:
         return None
     field = field_at(snapshot, parse_path(query.column))
-    if field is None:
-        return None
-    for index in usable_indices(snapshot).of_field(snapshot, field.id):
+    for index in () if field is None else usable_indices(snapshot).of_field(snapshot, field.id):
         try:
-            opened = _opened(snapshot, index, query)
-            if opened is not None:
-                segments = [unchecked(segment.index) for segment in opened.segments]
-                return replace(opened, query=opened.query.with_segments(segments))
-        except InvalidInputError:  # of the query, see `RankedQuery.with_segments`
+            opened = _opened(snapshot, index)
+            answered = query.for_index([unchecked(one) for one in opened]) if opened else None
+        except InvalidInputError:  # of the query, see `RankedQuery.for_index`
             raise
         except (LanceError, OSError) as error:
             warn_of_failure(snapshot, index.name, error)
+        else:
+            if answered is not None:
+                return RankingIndex(index, opened, answered)
     return None
 
 
-def _opened(snapshot: Snapshot, index: UsableIndex, query: RankedQuery) -> RankingIndex | None:
-    segments = []
+def _opened(snapshot: Snapshot, index: UsableIndex) -> tuple[RankedIndex, ...]:
+    """The segments of ``index``; none if it does not rank its rows."""
+    found = []
     for segment in index.segments:
         opened = open_index(snapshot, segment.stored, index.spec)
-        own = query.for_index(unchecked(opened))
-        if own is None or not isinstance(opened, RankedIndex):
-            return None
-        query = own
-        segments.append(OpenSegment(opened, segment.fragments, segment.has_row_ids))
-    return RankingIndex(index.name, query, tuple(segments), index.fragments)
+        if not isinstance(opened, RankedIndex):
+            return ()
+        found.append(opened)
+    return tuple(found)
 
 
 def rank_index(
-    snapshot: Snapshot, index: RankingIndex, rows: RowSet | RowFlags | None, count: int
+    snapshot: Snapshot, index: RankingIndex, rows: RowFlags | None, count: int
 ) -> list[Hits]:
     """The best ``count`` rows of all segments for each query, by address.
 
-    ``rows``: the addresses of the rows that may be returned; None for all live ones.
+    ``rows``: those that may be returned; None for all live ones.
     """
     query = index.query
     best: list[list[Hits]] = [[] for _ in range(query.num_queries)]
-    for segment in index.segments:
-        addressing = Addressing(snapshot, segment)
-        allowed = _allowed(snapshot, segment, addressing, rows)
-        answers = segment.index.top(query, count, allowed)
-        for mine, hits in zip(best, answers, strict=True):
-            addresses, exist = addressing.addresses(hits.rows)
+    for segment, opened in zip(index.stored.segments, index.opened, strict=True):
+        allowed = allowed_rows(snapshot, segment, rows)
+        for own, hits in zip(best, opened.top(query, count, allowed), strict=True):
+            addresses, exist = _addresses(snapshot, segment, hits.rows)
             if not (exist.all() and _are_in_fragments(snapshot, addresses)):
-                raise CorruptFileError(f"index {index.name!r} has rows that the table has not")
-            mine.append(Hits(addresses, hits.scores))
-    return [merged(mine, count, ascending=query.ascending) for mine in best]
+                name = index.stored.name
+                raise CorruptFileError(f"index {name!r} has rows that the table has not")
+            own.append(Hits(addresses, hits.scores))
+    return [merged(own, count, ascending=query.ascending) for own in best]
 
 
 def _are_in_fragments(snapshot: Snapshot, addresses: RowNumbers) -> bool:
@@ -117,75 +106,43 @@ def _are_in_fragments(snapshot: Snapshot, addresses: RowNumbers) -> bool:
     )
 
 
-class Addressing:
-    """Where the rows of a segment are now."""
-
-    def __init__(self, snapshot: Snapshot, segment: OpenSegment) -> None:
-        self._snapshot = snapshot
-        self._has_row_ids = segment.has_row_ids
-        self._map = usable_indices(snapshot).map
-
-    def addresses(self, rows: RowNumbers) -> tuple[RowNumbers, npt.NDArray[np.bool_]]:
-        """The address of each row, and True if there is such a row now."""
-        if not self._has_row_ids:
-            return self._map.moved(rows)
-        places = live_places(self._snapshot, rows)
-        exist = places >= 0
-        return addresses_at(self._snapshot, np.where(exist, places, 0)), exist
-
-
-def _allowed(
-    snapshot: Snapshot,
-    segment: OpenSegment,
-    addressing: Addressing,
-    rows: RowSet | RowFlags | None,
+def allowed_rows(
+    snapshot: Snapshot, segment: CoveringSegment, rows: RowFlags | None
 ) -> AllowedRows:
-    """The rows of a segment that are alive, in a fragment that it covers, and among ``rows``."""
-    allowed: RowSet | RowFlags = live_rows(snapshot, segment.fragments)
-    share = 1.0
-    if rows is not None:
-        allowed = rows.within(segment.fragments.__contains__)
-        total = sum(snapshot.physical_rows(snapshot.fragment(id_)) for id_ in segment.fragments)
-        share = count_rows(snapshot, allowed) / max(1, total)
+    """Those of ``rows``, or of all live ones, that ``segment`` covers."""
+    live = live_rows(snapshot, segment.fragments)
+    allowed = live if rows is None else rows.within(segment.fragments.__contains__)
 
-    def mask(numbers: RowNumbers) -> npt.NDArray[np.bool_]:
-        addresses, exist = addressing.addresses(numbers)
+    def mask(numbers: RowNumbers) -> Mask:
+        addresses, exist = _addresses(snapshot, segment, numbers)
         return exist & allowed.contains(addresses)
 
-    return AllowedRows(mask, share)
+    return AllowedRows(mask, allowed.count / max(1, int(live.sizes.sum())))
 
 
-def count_rows(snapshot: Snapshot, rows: RowSet | RowFlags) -> int:
-    """The number of rows in ``rows``, among them those of whole fragments."""
-    if not isinstance(rows, RowSet):
-        return rows.count
-    return sum(
-        snapshot.physical_rows(snapshot.fragment(id_)) if bitmap is None else len(bitmap)
-        for id_, bitmap in rows.bitmaps.items()
-    )
+def _addresses(
+    snapshot: Snapshot, segment: CoveringSegment, rows: RowNumbers
+) -> tuple[RowNumbers, Mask]:
+    """Where the rows of a segment are now, by address, and True for those that exist."""
+    if not segment.has_row_ids:
+        return usable_indices(snapshot).map.moved(rows)
+    places = live_places(snapshot, rows)
+    exist = places >= 0
+    return addresses_at(snapshot, np.where(exist, places, 0)), exist
 
 
-_live: WeakKeyDictionary[Snapshot, dict[int, BitMap | None]] = WeakKeyDictionary()
-"""A cache: the live rows of fragments, None for all."""
+_live: WeakKeyDictionary[Snapshot, dict[bytes, RowFlags]] = WeakKeyDictionary()
+"""A cache: the live rows of the fragments of a segment, by these fragments."""
 
 
-def live_rows(snapshot: Snapshot, fragments: Iterable[int]) -> RowSet:
+def live_rows(snapshot: Snapshot, fragments: BitMap) -> RowFlags:
     """The live rows of ``fragments``."""
-    known, bitmaps = _live.setdefault(snapshot, {}), {}
-    for id_ in fragments:
-        if id_ not in known:
-            known[id_] = _live_offsets(snapshot, id_)
-        bitmaps[id_] = known[id_]
-    return RowSet(bitmaps)
-
-
-def _live_offsets(snapshot: Snapshot, fragment_id: int) -> BitMap | None:
-    from pyroaring import BitMap
-
-    fragment = snapshot.fragment(fragment_id)
-    deleted = snapshot.deleted_offsets(fragment)
-    if deleted is None or not len(deleted):
-        return None
-    live = BitMap(deleted).flip(0, snapshot.physical_rows(fragment))
-    live.run_optimize()  # few deleted rows take little memory
-    return live
+    known, key = _live.setdefault(snapshot, {}), fragments.serialize()
+    if key not in known:
+        own = [snapshot.fragment(id_) for id_ in fragments]
+        sizes = {one.id: snapshot.physical_rows(one) for one in own}
+        deleted = {one.id: snapshot.deleted_offsets(one) for one in own}
+        some = {id_: rows for id_, rows in deleted.items() if rows is not None and len(rows)}
+        live = ((id_, np.delete(np.arange(sizes[id_]), rows)) for id_, rows in some.items())
+        known[key] = RowFlags.of(sizes, live, sizes.keys() - some.keys())
+    return known[key]

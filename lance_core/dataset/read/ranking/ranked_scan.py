@@ -6,130 +6,144 @@ all others are ranked by their values, and the columns of the best rows are read
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.dataset.expressions.filters import Value
+from lance_core.dataset.read.columns.projection import ROW_ADDRESS
 from lance_core.dataset.read.given_rows.take import take_addresses
+from lance_core.dataset.read.output.sort_keys import sort_order
 from lance_core.dataset.read.ranking.index_search import IndexSearch
-from lance_core.dataset.read.ranking.measured_rows import MeasuredRows
-from lance_core.dataset.read.ranking.rank_indices import RankingIndex, ranking_index
-from lance_core.dataset.read.ranking.rank_values import rank_spans
-from lance_core.dataset.read.ranking.scored_rows import ScoredRows, own_fields
+from lance_core.dataset.read.ranking.rank_indices import ranking_index
+from lance_core.dataset.read.ranking.rank_values import rank_spans, stored_columns
 from lance_core.dataset.read.sources.prefilter.usable_indices import warn_of_failure
+from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.errors import LanceError
 from lance_core.index.ranking import Hits
 from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from lance_core.dataset.expressions.filters import Filter
+    from lance_core.dataset.read.columns.ordering import ColumnOrdering
+    from lance_core.dataset.read.columns.projection import Output
     from lance_core.dataset.read.plan import ScanPlan
-    from lance_core.dataset.read.ranking.scored_rows import Order
     from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.index.ranking import RankedQuery
+
+QUERY_INDEX = "query_index"
+"""The column with the number of the query, from 0, in an answer to several queries."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedScan:
     """A scan that returns the best rows for ``query``, best first.
 
-    ``plan`` has the rows that may be returned and the columns, without those that the search adds;
-    ``columns``: the name of each column of the result, in order, and the column of the plan, or of
-    the search, that it is, or the expression that computes it. ``condition``: which of the ranked
-    rows are returned; the filter of the plan decides which rows are ranked. ``order``: the columns
-    to sort the ranked rows by; the limit and offset of the plan count rows in this order.
-    ``skips_others``: rows that an index does not cover are not returned if an index is used.
+    ``plan`` has the rows that may be returned and the columns of the table, without those that the
+    search adds. ``outputs``: the columns of the result; the source of each is the name of a column
+    of the search or of the plan, or an expression about columns of the search and of the table.
+    ``condition``: which of the ranked rows are returned; the filter of the plan decides which rows
+    are ranked. ``order``: the columns to sort the ranked rows by; the limit and offset of the plan
+    count rows in this order. ``skips_others``: rows that an index does not cover are not returned
+    if an index is used.
     """
 
     query: RankedQuery
     plan: ScanPlan
-    columns: tuple[tuple[str, str | Value], ...]
+    outputs: Sequence[Output]
     condition: Filter | None = None
-    order: Order = ()
+    order: Sequence[tuple[ColumnOrdering, Output]] = ()
     skips_others: bool = False
 
     @property
     def schema(self) -> pa.Schema:
         """The schema of the result."""
-        stored, own = self.plan.projection.schema, own_fields(self.query)
-        fields = []
-        for name, source in self.columns:
-            if isinstance(source, Value):
-                fields.append(source.field(name))
-            else:
-                fields.append((own.get(source) or stored.field(source)).with_name(name))
-        return pa.schema(fields, stored.metadata)
+        fields = [output.field for output in self.outputs]
+        return pa.schema(fields, self.plan.projection.schema.metadata)
 
     def table(self, snapshot: Snapshot) -> pa.Table:
         """The result."""
         plan, rows = self.plan, self._rows(snapshot)
         if self.order:
-            rows = rows.ordered(snapshot, plan.schema, self.order)
+            paths: list[Any] = [output.source for _, output in self.order]
+            data = self._with_stored(snapshot, rows, paths)
+            keys = [output.of(data) for _, output in self.order]
+            rows = rows.take(sort_order(keys, [by for by, _ in self.order]))
         if plan.offset or plan.limit is not None:
-            rows = rows.at(slice(plan.offset, plan.up_to(len(rows.scores))))
-        stored = take_addresses(snapshot, rows.addresses, plan.projection)
-        columns = rows.own()
-        computed = [source for _, source in self.columns if isinstance(source, Value)]
-        if computed:
-            data = rows.data(snapshot, plan.schema, [p for one in computed for p in one.columns])
-        found = []
-        for _, source in self.columns:
-            if isinstance(source, Value):
-                found.append(source.evaluate(data))
+            rows = rows.slice(plan.offset, plan.limit)
+        stored = take_addresses(snapshot, _addresses(rows), plan.projection)
+        values = [one.source for one in self.outputs if isinstance(one.source, Value)]
+        data = self._with_stored(snapshot, rows, [path for one in values for path in one.columns])
+        columns = []
+        for one in self.outputs:
+            if isinstance(one.source, Value):
+                columns.append(one.source.evaluate(data))
             else:
-                found.append(columns[source] if source in columns else stored.column(source))
-        return pa.Table.from_arrays(found, schema=self.schema)
+                name = one.source[0]
+                columns.append((rows if name in rows.column_names else stored).column(name))
+        return pa.Table.from_arrays(columns, schema=self.schema)
 
     def count(self, snapshot: Snapshot) -> int:
         """The number of rows of the result."""
-        found = len(self._rows(snapshot).scores)
-        return len(range(found)[self.plan.offset :][: self.plan.limit])
+        rows = self._rows(snapshot)
+        return int(rows.slice(self.plan.offset, self.plan.limit).num_rows)
 
-    def _rows(self, snapshot: Snapshot) -> ScoredRows:
-        """The ranked rows that satisfy the condition, best first."""
-        rows = ScoredRows.of(self._hits(snapshot), self.query)
-        if self.condition is None:
-            return rows
-        data = rows.data(snapshot, self.plan.schema, self.condition.columns)
-        return rows.at(self.condition.mask(data))
+    def _rows(self, snapshot: Snapshot) -> pa.Table:
+        """The ranked rows that satisfy the condition, best first: their addresses and scores.
 
-    def index(self, snapshot: Snapshot) -> RankingIndex | None:
-        """The index that is searched, if there is one, with what is known of it by now."""
-        found = ranking_index(snapshot, self.query)
-        if found is None:
-            return None
-        known = found.query.tuned_if_known(MeasuredRows(snapshot, self.plan, found))
-        return replace(found, query=known)
-
-    def _hits(self, snapshot: Snapshot) -> list[Hits]:
-        """The best rows for each query, by address, with the scores of the result."""
+        The queries of a batch follow each other, with the number of each.
+        """
         query, plan = self.query, self.plan
         if plan.limit is not None and self.condition is None and not self.order:
             query = query.up_to(max(1, plan.offset + plan.limit))
-        query, hits = self._ranked(snapshot, query)
-        accepted = [query.accepts(one.scores) for one in hits]
-        return [
-            Hits(one.rows[mask][: query.k], one.scores[mask][: query.k])
-            for one, mask in zip(hits, accepted, strict=True)
-        ]
+        hits = []
+        for one in self._hits(snapshot, query):
+            mask = query.accepts(one.scores)
+            hits.append(Hits(one.rows[mask][: query.k], one.scores[mask][: query.k]))
+        columns = {
+            ROW_ADDRESS: np.concatenate([one.rows for one in hits]),
+            query.score_name: np.concatenate([one.scores for one in hits]),
+        }
+        if query.is_batch:
+            numbers = np.arange(len(hits), dtype=np.int32)
+            columns[QUERY_INDEX] = np.repeat(numbers, [len(one.rows) for one in hits])
+        rows = pa.table({name: from_numpy(values) for name, values in columns.items()})
+        if self.condition is None:
+            return rows
+        data = self._with_stored(snapshot, rows, self.condition.columns)
+        return rows.filter(pa.array(self.condition.mask(data)))
 
-    def _ranked(self, snapshot: Snapshot, query: RankedQuery) -> tuple[RankedQuery, list[Hits]]:
-        """The query as it is answered, and its best rows, by an index or by the values."""
+    def _with_stored(
+        self, snapshot: Snapshot, rows: pa.Table, paths: Sequence[tuple[str, ...]]
+    ) -> pa.Table:
+        """``rows`` with the columns of the table that ``paths`` need, as they are stored."""
+        paths = [path for path in paths if path[0] not in rows.column_names]
+        if not paths:
+            return rows
+        stored = stored_columns(snapshot, self.plan.schema, _addresses(rows), paths)
+        names = rows.column_names + stored.column_names
+        return pa.table(rows.columns + stored.columns, names=names)
+
+    def _hits(self, snapshot: Snapshot, query: RankedQuery) -> Sequence[Hits]:
+        """The best rows for each query, by an index or by the values."""
         if query.parts:
-            answers = [self._ranked(snapshot, part)[1][0] for part in query.parts]
-            return query, [query.combined(answers)]
+            return [query.combined([self._hits(snapshot, part)[0] for part in query.parts])]
         index = ranking_index(snapshot, query)
         if index is not None:
-            query = index.query
             try:
-                tuned = query.tuned(MeasuredRows(snapshot, self.plan, index))
-                if tuned is not query:
-                    query, index = tuned, replace(index, query=tuned)
-                search = IndexSearch(snapshot, self.plan, index, skips_others=self.skips_others)
-                return query, search.hits()
+                index = replace(index, query=index.query.tuned())
+                skips = self.skips_others
+                return IndexSearch(snapshot, self.plan, index, skips_others=skips).hits()
             except (LanceError, OSError) as error:
-                warn_of_failure(snapshot, index.name, error)
-                query = query.without_index()
-        return query, rank_spans(snapshot, self.plan, query, query.k)
+                warn_of_failure(snapshot, index.stored.name, error)
+                query = index.query.without_index()
+        return rank_spans(snapshot, self.plan, query)
+
+
+def _addresses(rows: pa.Table) -> npt.NDArray[np.int64]:
+    addresses: npt.NDArray[np.int64] = rows.column(ROW_ADDRESS).to_numpy().astype(np.int64)
+    return addresses

@@ -104,7 +104,7 @@ class QueryTests(RankedSubject):
             ] * len(targets)
 
     def test_an_index_that_does_not_rank_is_not_searched(self) -> None:
-        assert self._query(self.targets()[0]).for_index(_Unranked()) is None
+        assert self._query(self.targets()[0]).for_index([_Unranked()]) is None
 
 
 class AnswerTests(RankedSubject):

@@ -84,7 +84,7 @@ class RankedSubject(IndexBuilder):
         self, opened: OpenIndex, targets: Any, count: int, allowed: AllowedRows | None = None
     ) -> list[Hits]:
         """The answers of an open index, checked for what holds for all answers."""
-        query = self._query(targets, count).for_index(opened)
+        query = self._query(targets, count).for_index([opened])
         assert query is not None, "`for_index` refuses an index of the type"
         assert isinstance(opened, RankedIndex)
         answers = list(opened.top(query, count, allowed))
@@ -182,3 +182,6 @@ class _OneColumn:
 
     def indexed(self, details_url: str) -> Sequence[str]:
         return ()
+
+    def scan(self, **options: Any) -> pa.Table:
+        raise AssertionError("a query is made without scans")

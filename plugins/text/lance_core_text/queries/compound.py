@@ -75,13 +75,8 @@ class CompoundQuery(RankedQuery):
     def scores(self, values: pa.Array, query: int) -> npt.NDArray[np.float32]:
         raise NotImplementedError
 
-    def step_text(self, index_name: str | None) -> str:
-        return "; ".join(part.step_text(None) for part in self.parts)
-
-    @property
-    def step_names(self) -> tuple[str, str]:
-        name = type(self).__name__
-        return name, name
+    def step(self, index_name: str | None) -> tuple[str, str]:
+        return type(self).__name__, "; ".join(part.step(None)[1] for part in self.parts)
 
 
 class BooleanTextQuery(CompoundQuery):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +15,10 @@ from lance_core.hookspecs.concurrency import cached_property
 from lance_core.hookspecs.indices import OpenIndex
 from lance_core.hookspecs.searches import (
     AllowedRows,
+    Batches,
     Explanation,
     Hits,
     RankedQuery,
-    ValueRanking,
     best_of,
 )
 from lance_core_text.analyzers.parameters import TextParameters
@@ -92,16 +92,13 @@ class TextQuery(RankedQuery):
         """The best ``count`` documents of a partition that match, or more, in any order."""
         return score_partition(scorer, self.clauses, self.statistics, count)
 
-    def for_index(self, index: OpenIndex) -> RankedQuery | None:
-        if not isinstance(index, InvertedIndex):
-            return None
-        if self._statistics is not None:  # of a further segment
-            return self if index.text_parameters == self.parameters else None
-        return TextQuery(self.asked, index.text_parameters, NO_STATISTICS, self.k)
-
-    def with_segments(self, segments: Sequence[OpenIndex]) -> RankedQuery:
+    def for_index(self, segments: Sequence[OpenIndex]) -> RankedQuery | None:
         indices = [segment for segment in segments if isinstance(segment, InvertedIndex)]
-        clauses = self.clauses
+        parameters = indices[0].text_parameters if indices else UNINDEXED
+        others = [one for one in indices if one.text_parameters != parameters]
+        if others or not len(indices) == len(segments) > 0:
+            return None
+        clauses = TextQuery(self.asked, parameters).clauses
         if any(match.fuzziness is not None for _, match in self.asked):
             vocabularies = [one.vocabulary for index in indices for one in index.partitions]
             clauses = tuple(
@@ -110,15 +107,15 @@ class TextQuery(RankedQuery):
         has_phrase = any(one.match.slop is not None for one in clauses)
         terms = {term for one in clauses for word in one.words for term in word.terms}
         statistics = NO_STATISTICS
-        for segment in indices:
-            if has_phrase and not segment.has_positions:
+        for index in indices:
+            if has_phrase and not index.has_positions:
                 raise InvalidInputError(
                     f"a phrase is searched in column {self.column!r}, whose index has no "
                     "positions: build it again with_position=True"
                 )
-            own = segment.statistics_of(terms)
+            own = index.statistics_of(terms)
             statistics = own if statistics is NO_STATISTICS else statistics.plus(own)
-        return TextQuery(self.asked, self.parameters, statistics, self.k, clauses)
+        return TextQuery(self.asked, parameters, statistics, self.k, clauses)
 
     def explained(self, index: OpenIndex, row: AllowedRows) -> Explanation | None:
         assert isinstance(index, InvertedIndex)  # chosen by `for_index`
@@ -134,7 +131,20 @@ class TextQuery(RankedQuery):
         k = min(self.k, count)
         return TextQuery(self.asked, self.parameters, self._statistics, k, self._clauses)
 
-    def ranking(self, count: int) -> ValueRanking:
+    def rank(self, batches: Batches, count: int) -> Sequence[Hits]:
+        most = count if len(self.clauses) == 1 else ALL_ROWS
+        hits = [ranking.hits() for ranking in self._rankings(batches, most)]
+        if len(hits) == 1:
+            return hits
+        rows, scores = united(hits)
+        return [best_of(rows, boolean_scores(scores, self._counts), count, ascending=False)]
+
+    def explained_by_values(self, batches: Batches, row: int) -> Explanation | None:
+        parts = [ranking.explained(row) for ranking in self._rankings(batches, 1)]
+        return parts[0] if len(parts) == 1 else explain_boolean(parts, self._counts)
+
+    def _rankings(self, batches: Batches, count: int) -> Sequence[TextRanking]:
+        """A ranking of all rows for each clause."""
         if self._statistics is None:
             warnings.warn(
                 f"column {self.column!r} has no text index that can be used: all rows are read, "
@@ -142,17 +152,17 @@ class TextQuery(RankedQuery):
                 IndexWarning,
                 stacklevel=2,
             )
-        most = count if len(self.clauses) == 1 else ALL_ROWS
-        parts = [
-            TextRanking(one.match, one.words, self.parameters, self.statistics, most)
+        rankings = [
+            TextRanking(one.match, one.words, self.parameters, self.statistics, count)
             for one in self.clauses
         ]
-        return parts[0] if len(parts) == 1 else BooleanRanking(parts, self._counts, count)
+        for values, rows in batches:
+            for ranking in rankings:
+                ranking.add(values, rows)
+        return rankings
 
     def best(self, values: pa.Array, count: int) -> Sequence[Hits]:
-        ranking = self.ranking(count)
-        ranking.add(values, np.arange(len(values)))
-        return ranking.hits()
+        return self.rank([(values, np.arange(len(values)))], count)
 
     def scores(self, values: pa.Array, query: int) -> npt.NDArray[np.float32]:
         found = np.full(len(values), np.nan, np.float32)
@@ -160,41 +170,15 @@ class TextQuery(RankedQuery):
         found[hits.rows] = hits.scores
         return found
 
-    def step_text(self, index_name: str | None) -> str:
-        name = "" if index_name is None else f"name={index_name}, "
-        texts = ", ".join(match.text for _, match in self.asked)
-        return f"{name}column={self.column}, query=[{texts}]"
-
-    @property
-    def step_names(self) -> tuple[str, str]:
+    def step(self, index_name: str | None) -> tuple[str, str]:
         kind = "MatchQuery" if self.asked[0][1].slop is None else "PhraseQuery"
         kind = kind if len(self.asked) == 1 else "BooleanQuery"
-        return kind, f"Flat{kind}"
+        texts = ", ".join(match.text for _, match in self.asked)
+        text = f"column={self.column}, query=[{texts}]"
+        return (f"Flat{kind}", text) if index_name is None else (kind, f"name={index_name}, {text}")
 
     @property
     def _counts(self) -> tuple[int, int, int]:
         """How many parts must match, should match, and must not."""
         roles = [role for role, _ in self.asked]
         return roles.count(Role.MUST), roles.count(Role.SHOULD), roles.count(Role.MUST_NOT)
-
-
-class BooleanRanking(ValueRanking):
-    """The best ``count`` rows by `boolean_scores` of rankings of all rows."""
-
-    def __init__(
-        self, parts: Sequence[ValueRanking], counts: tuple[int, int, int], count: int
-    ) -> None:
-        self._parts = parts
-        self._counts = counts
-        self._count = count
-
-    def add(self, values: pa.Array, rows: npt.NDArray[Any]) -> None:
-        for part in self._parts:
-            part.add(values, rows)
-
-    def explained(self, row: int) -> Explanation | None:
-        return explain_boolean([part.explained(row) for part in self._parts], self._counts)
-
-    def hits(self) -> list[Hits]:
-        rows, scores = united([part.hits()[0] for part in self._parts])
-        return [best_of(rows, boolean_scores(scores, self._counts), self._count, ascending=False)]

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.hookspecs.analyzers import Integers
-from lance_core.hookspecs.searches import Explanation, Hits, ValueRanking, best_of
+from lance_core.hookspecs.searches import Explanation, Hits, best_of
 from lance_core_text.analyzers.analyze import AnalyzedTexts
 from lance_core_text.analyzers.columns import analyze_column
 from lance_core_text.analyzers.parameters import TextParameters
@@ -26,8 +26,8 @@ from lance_core_text.scoring.explain import TermOfDocument, explain_terms
 from lance_core_text.scoring.phrases import phrase_documents
 
 
-class TextRanking(ValueRanking):
-    """The best ``count`` rows that match ``words``."""
+class TextRanking:
+    """The best ``count`` rows that match ``words``, of those that are added."""
 
     def __init__(
         self,
@@ -49,6 +49,7 @@ class TextRanking(ValueRanking):
         self._parts: list[tuple[npt.NDArray[Any], Integers, npt.NDArray[np.int64]]] = []
 
     def add(self, values: pa.Array, rows: npt.NDArray[Any]) -> None:
+        """Add ``rows``, which have these values."""
         found = analyze_column(values, self._parameters)
         if self._match.fuzziness is not None:
             self._add_terms(found.terms)
@@ -68,6 +69,7 @@ class TextRanking(ValueRanking):
         return self._of_index.plus(Statistics(self._num_documents, self._total_length, own))
 
     def explained(self, row: int) -> Explanation | None:
+        """How the score of a row is computed; None for one that does not match."""
         for rows, lengths, times in self._parts:
             for place in np.flatnonzero(rows == row).tolist():
                 terms = [
@@ -83,10 +85,11 @@ class TextRanking(ValueRanking):
                 return explain_terms(self._match, terms, int(lengths[place]), self._statistics)
         return None
 
-    def hits(self) -> list[Hits]:
+    def hits(self) -> Hits:
+        """The best of the rows. It is called once, at the end."""
         statistics = self._statistics
         if not self._parts:
-            return [Hits(np.empty(0, np.uint64), np.empty(0, np.float32))]
+            return Hits(np.empty(0, np.uint64), np.empty(0, np.float32))
         rows, lengths = (np.concatenate([part[at] for part in self._parts]) for at in (0, 1))
         times = np.concatenate([_wider(part[2], len(self._terms)) for part in self._parts])
         norms = statistics.norms(lengths)
@@ -96,7 +99,7 @@ class TextRanking(ValueRanking):
             for term in word.terms:
                 scores += factors[term] * weights(times[:, self._terms.index(term)], norms)
         scores *= np.float32(self._match.boost)
-        return [best_of(rows, scores, self._count, ascending=False)]
+        return best_of(rows, scores, self._count, ascending=False)
 
     def _add_terms(self, terms: pa.Array) -> None:
         """Let the words match those of ``terms`` that are near them."""

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from lance_core import LanceDataset
 from lance_core.errors import InvalidInputError
+from lance_core_vector.answers import RecallQueries, shares, vectors_in
 from lance_core_vector.options import query_vectors
 
 Z = 1.96
@@ -94,11 +94,9 @@ def recall_report(  # noqa: PLR0913 (each has a default)
     if not len(matrix):
         raise InvalidInputError(f"column {column!r} has no vectors to ask for")
     metric = metric or index_metric(dataset, column)
-    base: dict[str, Any] = {"column": column, "k": k + (own is not None)}
-    if metric is not None:
-        base["metric"] = metric
+    keys = {"column": column} | ({} if metric is None else {"metric": metric})
     start = time.process_time()
-    queried = _Queries(dataset, base, matrix, own, k)
+    queried = RecallQueries(dataset.to_table, keys, matrix, own, k)
     exact = queried.answers({"use_index": False})
     exact_seconds = (time.process_time() - start) / len(matrix)
     measured = [_measured(queried, exact, one) for one in options]
@@ -121,62 +119,22 @@ def sampled_vectors(
     total = dataset.count_rows()
     random = np.random.default_rng(seed)
     places = np.sort(random.choice(total, min(count, total), replace=False))
-    rows = dataset.take(places, columns=[column, "_rowid"])
-    values = rows.column(column).combine_chunks()
-    if not pa.types.is_fixed_size_list(values.type):
-        raise InvalidInputError(f"column {column!r} has not one vector a row: give queries")
-    present = values.is_valid().to_numpy(zero_copy_only=False)
-    width = values.type.list_size
-    matrix = values.filter(pa.array(present)).flatten().to_numpy(zero_copy_only=False)
-    return rows.column("_rowid").to_numpy()[present], matrix.reshape(-1, width)
-
-
-@dataclass(frozen=True)
-class _Queries:
-    """Queries for the ``k`` nearest rows: ``matrix``, one a row, and the keys ``base``.
-
-    ``own``: the id of the row whose vector each is, which does not count; None if there are none.
-    """
-
-    dataset: LanceDataset
-    base: Mapping[str, Any]
-    matrix: npt.NDArray[Any]
-    own: npt.NDArray[np.uint64] | None
-    k: int
-
-    def alone(self, number: int) -> _Queries:
-        """Only one of the queries."""
-        one = slice(number, number + 1)
-        own = None if self.own is None else self.own[one]
-        return _Queries(self.dataset, self.base, self.matrix[one], own, self.k)
-
-    def answers(self, options: Mapping[str, Any]) -> list[set[int]]:
-        """The ids of the rows that each query finds."""
-        nearest = {**self.base, "q": self.matrix, **options}
-        table = self.dataset.to_table(columns=[], nearest=nearest, with_row_id=True)
-        numbers, ids = table.column("query_index").to_numpy(), table.column("_rowid").to_numpy()
-        found: list[list[int]] = [[] for _ in self.matrix]
-        for number, id_ in zip(numbers.tolist(), ids.tolist(), strict=True):
-            if self.own is None or id_ != self.own[number]:
-                found[number].append(id_)
-        return [set(ids[: self.k]) for ids in found]
+    return vectors_in(dataset.take(places, columns=[column, "_rowid"]), column)
 
 
 def _measured(
-    queries: _Queries, exact: Sequence[set[int]], options: Mapping[str, Any]
+    queries: RecallQueries, exact: Sequence[set[int]], options: Mapping[str, Any]
 ) -> MeasuredRecall:
-    shares, seconds = [], []
+    answers, seconds = [], []
     queries.alone(0).answers(options)  # reads what is cached
-    for number, nearest in enumerate(exact):
+    for number in range(len(exact)):
         one = queries.alone(number)
         start = time.process_time()
-        (found,) = one.answers(options)
+        answers += one.answers(options)
         seconds.append(time.process_time() - start)
-        if nearest:
-            shares.append(len(found & nearest) / len(nearest))
-    low, high = interval(np.array(shares))
-    mean = float(np.mean(shares)) if shares else 1.0
-    worst = min(shares, default=1.0)
+    found = shares(exact, answers)
+    low, high = interval(found)
+    mean, worst = (float(found.mean()), float(found.min())) if len(found) else (1.0, 1.0)
     return MeasuredRecall(dict(options), mean, low, high, worst, float(np.median(seconds)))
 
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.dataset import serialize_row_addrs
+from lance_core import LanceDataset
 from lance_core.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from lance_core.dataset import LanceDataset
 
 DISTANCE = "_distance"
 SCORE = "_score"
@@ -82,8 +79,8 @@ def hybrid(  # noqa: PLR0913  # the arguments of two scans
 
 def _rows_at(dataset: LanceDataset, ids: RowIds, columns: list[str] | None) -> pa.Table:
     """The rows with these ids, in this order."""
-    allowed = serialize_row_addrs(ids.tolist())
-    found = dataset.to_table(columns=columns, with_row_id=True, row_addr_allowlist=allowed)
+    named = f"_rowid IN ({', '.join(map(str, ids.tolist()))})" if len(ids) else "false"
+    found = dataset.to_table(columns=columns, with_row_id=True, filter=named)
     order = np.argsort(found.column(_ROW_ID).to_numpy())
     places = order[np.argsort(np.argsort(ids))]
     return found.take(pa.array(places)).drop_columns([_ROW_ID])

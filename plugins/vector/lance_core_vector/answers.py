@@ -1,0 +1,72 @@
+"""`RecallQueries`: queries whose answers by an index are compared with those of exact search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.errors import InvalidInputError
+
+Scan: TypeAlias = Callable[..., pa.Table]
+"""Runs a scan with the arguments of ``LanceDataset.to_table``."""
+
+RowIds: TypeAlias = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False)
+class RecallQueries:
+    """Queries for the ``k`` nearest rows: ``matrix``, one a row, and further keys of ``nearest``.
+
+    ``own``: the id of the row whose vector each is, which does not count; None if there are none.
+    """
+
+    scan: Scan
+    keys: Mapping[str, Any]
+    matrix: npt.NDArray[Any]
+    own: RowIds | None
+    k: int
+
+    def alone(self, number: int) -> RecallQueries:
+        """Only one of the queries."""
+        one = slice(number, number + 1)
+        own = None if self.own is None else self.own[one]
+        return replace(self, matrix=self.matrix[one], own=own)
+
+    def answers(self, options: Mapping[str, Any]) -> list[set[int]]:
+        """The ids of the rows that each query finds with ``options``, keys of ``nearest``."""
+        k = self.k + (self.own is not None)
+        nearest = {**self.keys, "q": self.matrix, "k": k, **options}
+        table = self.scan(columns=[], nearest=nearest, with_row_id=True)
+        ids = table.column("_rowid").to_numpy()
+        numbers = table.column("query_index").to_numpy()
+        stops = np.searchsorted(numbers, np.arange(1, len(self.matrix)))
+        found = np.split(ids, stops)
+        if self.own is not None:
+            pairs = zip(found, self.own, strict=True)
+            found = [rows[rows != row] for rows, row in pairs]
+        return [set(rows[: self.k].tolist()) for rows in found]
+
+
+def shares(exact: Sequence[set[int]], found: Sequence[set[int]]) -> npt.NDArray[np.float64]:
+    """The share of its nearest rows that each query finds; of queries that have some."""
+    pairs = zip(exact, found, strict=True)
+    return np.array([len(nearest & own) / len(nearest) for nearest, own in pairs if nearest])
+
+
+def vectors_in(rows: pa.Table, column: str) -> tuple[RowIds, npt.NDArray[Any]]:
+    """The ids and the vectors, one a row, of those of ``rows`` that have one.
+
+    Raises `InvalidInputError` for several vectors a row.
+    """
+    values = rows.column(column).combine_chunks()
+    if not pa.types.is_fixed_size_list(values.type):
+        raise InvalidInputError(f"column {column!r} has not one vector a row: give queries")
+    present = values.is_valid().to_numpy(zero_copy_only=False)
+    width = values.type.list_size
+    matrix = values.filter(pa.array(present)).flatten().to_numpy(zero_copy_only=False)
+    return rows.column("_rowid").to_numpy()[present], matrix.reshape(-1, width)
