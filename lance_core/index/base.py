@@ -181,6 +181,9 @@ class IndexType(ABC):
     existing index: `merge` is called with a part whose map is `NO_ROWS`.
     """
 
+    is_of_json = False
+    """True if columns of large binary values must have JSON, which is stored in this type."""
+
     @abstractmethod
     def accepts(self, kind: pa.DataType) -> bool:
         """True if columns of this type can have such an index."""

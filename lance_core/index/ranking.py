@@ -63,6 +63,9 @@ class SearchedColumns(Protocol):
     def __call__(self, path: str) -> pa.DataType:
         """The storage type of the column at a path; raises `InvalidInputError` without one."""
 
+    def is_json(self, path: str) -> bool:
+        """True if the column at a path has JSON documents; raises as a call does."""
+
     def indexed(self, details_url: str) -> Sequence[str]:
         """The paths of columns with an index whose details have this type, in their order."""
 

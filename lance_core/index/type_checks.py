@@ -60,6 +60,10 @@ class CheckedIndexType(IndexType):
         self._call("check_parameters", type(None), lambda: check(parameters))
 
     @property
+    def is_of_json(self) -> bool:  # type: ignore[override]  # a constant of the class elsewhere
+        return bool(self._call("is_of_json", bool, lambda: self.inner.is_of_json))
+
+    @property
     def is_trained(self) -> bool:  # type: ignore[override]  # a constant of the class elsewhere
         return bool(self._call("is_trained", bool, lambda: self.inner.is_trained))
 

@@ -14,6 +14,7 @@ from lance_core.errors import (
     IndexWarning,
     InvalidInputError,
     PluginNotFoundError,
+    UnsupportedFeatureError,
 )
 from lance_core.query import MatchQuery, PhraseQuery
 from lance_core_text.write.parameters import BuildParameters
@@ -160,7 +161,11 @@ def test_an_index_of_no_rows(tmp_path: Path) -> None:
         ({"format_version": 2, "block_size": 256}, InvalidInputError, "block_size is 256"),
         ({"format_version": 4}, InvalidInputError, "1, 2 or 3"),
         ({"block_size": 64}, InvalidInputError, "block_size is 64"),
-        ({"num_workers": 0}, InvalidInputError, "num_workers"),
+        ({"num_workers": -1}, InvalidInputError, "num_workers"),
+        ({"base_tokenizer": "code", "format_version": 2}, InvalidInputError, "format_version=3"),
+        ({"document_granularity": "list_element"}, UnsupportedFeatureError, "elements"),
+        ({"document_granularity": "word"}, InvalidInputError, "'row' or"),
+        ({"lance_tokenizer": "json"}, TypeError, "lance_tokenizer"),
         ({"memory_limit": 0}, InvalidInputError, "memory_limit"),
         ({"analyzer": "simple"}, InvalidInputError, "neither 'text' nor 'code'"),
         ({"analyzer": "code", "base_tokenizer": "raw"}, InvalidInputError, "raw"),

@@ -28,8 +28,10 @@ from lance_core_text.write.parameters import BuildParameters
 class TextIndex(IndexType):
     """Text indices; they rank rows and answer no filters."""
 
+    is_of_json = True
+
     def accepts(self, kind: pa.DataType) -> bool:
-        return is_text(kind)
+        return is_text(kind) or bool(pa.types.is_large_binary(kind))
 
     def precision(self, query: IndexQuery, kind: pa.DataType, details: bytes) -> Precision | None:
         return None

@@ -46,7 +46,7 @@ class InvertedIndex(RankedIndex):
     """An index of terms. ``parameters``: how its texts were split. ``details``: as stored."""
 
     def __init__(self, folder: IndexFolder, details: bytes) -> None:
-        metadata = IndexMetadata.of(folder)
+        metadata = self._metadata = IndexMetadata.of(folder)
         self.details = details
         self.text_parameters = metadata.parameters
         analyzer_named(metadata.parameters.base_tokenizer)  # raises if it is not installed
@@ -65,14 +65,13 @@ class InvertedIndex(RankedIndex):
     @property
     def posting_format(self) -> int:
         """The number of the format of postings, from 1 to 3."""
-        if self.text_parameters.block_size != 128:
-            return 3
-        has_plain_rest = self.partitions and self.partitions[0].layout.has_plain_rest
-        return 1 if has_plain_rest else 2
+        return self._metadata.format_number
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        return self.text_parameters.as_mapping()
+        given = {**self.text_parameters.as_mapping(), "format_version": self.posting_format}
+        del given["lance_tokenizer"]  # which the column says
+        return given
 
     def prewarm(self) -> None:
         for partition in self.partitions:

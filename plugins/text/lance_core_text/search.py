@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
-
-import pyarrow as pa
 
 from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
 from lance_core.hookspecs.options import did_you_mean
 from lance_core.hookspecs.searches import RankedQuery, RankedSearch, SearchedColumns
 from lance_core_text.analyzers.columns import is_text
+from lance_core_text.analyzers.parameters import TextParameters
 from lance_core_text.plugin import DETAILS_URL
 from lance_core_text.queries.clauses import Role
 from lance_core_text.queries.compound import BestTextQuery, BooleanTextQuery, BoostTextQuery
@@ -27,7 +27,7 @@ from lance_core_text.queries.full_text import (
     PhraseQuery,
 )
 from lance_core_text.queries.fuzzy import Fuzziness
-from lance_core_text.queries.text_query import TextQuery
+from lance_core_text.queries.text_query import UNINDEXED, TextQuery
 from lance_core_text.queries.words import TextMatch
 
 MAX_EDITS = 8
@@ -37,8 +37,8 @@ MAX_DEPTH = 32
 """The depth of queries in queries."""
 
 
-TypeOf = Callable[[str], pa.DataType]
-"""The type of a column."""
+ParametersOf = Callable[[str], TextParameters]
+"""How the texts of a column are split if no index says it; raises `InvalidInputError`."""
 
 
 class TextSearch(RankedSearch):
@@ -61,7 +61,7 @@ class TextSearch(RankedSearch):
         if isinstance(value, FullTextQuery):
             if columns:
                 raise InvalidInputError("columns are given with a query, which names its own")
-            return _of_query(value, type_of, 0)
+            return _of_query(value, _parameters_of(type_of), 0)
         hint = ""
         if type(value).__module__.partition(".")[0] == "lance":
             hint = ": lance_core.query has the same classes"
@@ -70,11 +70,12 @@ class TextSearch(RankedSearch):
 
 def query_parts(query: FullTextQuery) -> RankedQuery:
     """The query of a user, whatever columns it names. Raises `InvalidInputError`."""
-    return _of_query(query, lambda _: pa.string(), 0)
+    return _of_query(query, lambda _: UNINDEXED, 0)
 
 
-def _of_text(text: str, columns: Sequence[str] | None, type_of: SearchedColumns) -> RankedQuery:
-    names = list(columns) if columns else list(type_of.indexed(DETAILS_URL))
+def _of_text(text: str, columns: Sequence[str] | None, searched: SearchedColumns) -> RankedQuery:
+    names = list(columns) if columns else list(searched.indexed(DETAILS_URL))
+    parameters_of = _parameters_of(searched)
     if not names:
         raise InvalidInputError(
             "no column has a text index: create one, or name the column in a query of "
@@ -83,12 +84,12 @@ def _of_text(text: str, columns: Sequence[str] | None, type_of: SearchedColumns)
     if len(text) > 1 and text[0] == text[-1] == '"':
         if len(names) > 1:
             raise InvalidInputError(f"name the column of a phrase, one of {', '.join(names)}")
-        return _leaf(TextMatch(names[0], text[1:-1], slop=0), type_of)
-    parts = [_leaf(TextMatch(name, text), type_of) for name in names]
+        return _leaf(TextMatch(names[0], text[1:-1], slop=0), parameters_of)
+    parts = [_leaf(TextMatch(name, text), parameters_of) for name in names]
     return parts[0] if len(parts) == 1 else BestTextQuery(parts)
 
 
-def _of_query(query: FullTextQuery, type_of: TypeOf, depth: int) -> RankedQuery:
+def _of_query(query: FullTextQuery, parameters_of: ParametersOf, depth: int) -> RankedQuery:
     if depth > MAX_DEPTH:
         raise InvalidInputError(f"queries are nested deeper than {MAX_DEPTH}")
     if isinstance(query, MatchQuery):
@@ -97,36 +98,38 @@ def _of_query(query: FullTextQuery, type_of: TypeOf, depth: int) -> RankedQuery:
         match = TextMatch(
             query.column, query.query, query.boost, needs_all, fuzziness=_fuzziness(query)
         )
-        return _leaf(match, type_of)
+        return _leaf(match, parameters_of)
     if isinstance(query, PhraseQuery):
         _check_granularity(query.document_granularity)
         if query.slop < 0:
             raise InvalidInputError(f"slop is negative: {query.slop}")
-        return _leaf(TextMatch(query.column, query.query, slop=query.slop), type_of)
+        return _leaf(TextMatch(query.column, query.query, slop=query.slop), parameters_of)
     if isinstance(query, CombinedFieldsQuery):
         raise UnsupportedFeatureError("CombinedFieldsQuery")
     if isinstance(query, MultiMatchQuery):
         needs_all = query.operator is FullTextOperator.AND
         pairs = zip(query.columns, query.boosts, strict=True)
         parts = [
-            _leaf(TextMatch(column, query.query, boost, needs_all), type_of)
+            _leaf(TextMatch(column, query.query, boost, needs_all), parameters_of)
             for column, boost in pairs
         ]
         if not parts:
             raise InvalidInputError("a MultiMatchQuery without columns")
         return BestTextQuery(parts)
     if isinstance(query, BoostQuery):
-        both = [_of_query(one, type_of, depth + 1) for one in (query.positive, query.negative)]
+        both = [
+            _of_query(one, parameters_of, depth + 1) for one in (query.positive, query.negative)
+        ]
         return BoostTextQuery(both, query.negative_boost)
     if isinstance(query, BooleanQuery):
-        return _of_boolean(query, type_of, depth)
+        return _of_boolean(query, parameters_of, depth)
     raise UnsupportedFeatureError(f"text queries of type {type(query).__name__}")
 
 
-def _of_boolean(query: BooleanQuery, type_of: TypeOf, depth: int) -> RankedQuery:
+def _of_boolean(query: BooleanQuery, parameters_of: ParametersOf, depth: int) -> RankedQuery:
     by_occur: dict[Occur, list[RankedQuery]] = {occur: [] for occur in Occur}
     for occur, one in query.queries:
-        by_occur[occur].append(_of_query(one, type_of, depth + 1))
+        by_occur[occur].append(_of_query(one, parameters_of, depth + 1))
     groups = (by_occur[Occur.MUST], by_occur[Occur.SHOULD], by_occur[Occur.MUST_NOT])
     if not groups[0] and not groups[1]:
         raise InvalidInputError("a boolean query must have at least one should or must query")
@@ -135,7 +138,8 @@ def _of_boolean(query: BooleanQuery, type_of: TypeOf, depth: int) -> RankedQuery
     if is_flat and len({one.column for one in parts}) == 1:
         roles = [role for role, own in zip(Role, groups, strict=True) for _ in own]
         pairs = zip(roles, parts, strict=True)
-        return TextQuery([(role, one.asked[0][1]) for role, one in pairs])  # type: ignore[attr-defined]
+        asked = [(role, one.asked[0][1]) for role, one in pairs]  # type: ignore[attr-defined]
+        return TextQuery(asked, parameters_of(parts[0].column))
     counts = (len(groups[0]), len(groups[1]), len(groups[2]))
     return BooleanTextQuery(parts, counts)
 
@@ -152,14 +156,23 @@ def _fuzziness(query: MatchQuery) -> Fuzziness | None:
     return Fuzziness(query.fuzziness, query.max_expansions, query.prefix_length)
 
 
-def _leaf(match: TextMatch, type_of: TypeOf) -> TextQuery:
-    kind = type_of(match.column)
-    if not is_text(kind):
+def _leaf(match: TextMatch, parameters_of: ParametersOf) -> TextQuery:
+    return TextQuery([(Role.SHOULD, match)], parameters_of(match.column))
+
+
+def _parameters_of(searched: SearchedColumns) -> ParametersOf:
+    def parameters_of(column: str) -> TextParameters:
+        kind = searched(column)
+        if is_text(kind):
+            return UNINDEXED
+        if searched.is_json(column):
+            return replace(UNINDEXED, lance_tokenizer="json")
         raise InvalidInputError(
-            f"column {match.column!r} has values of type {kind}: strings and lists of them are "
-            "searched"
+            f"column {column!r} has values of type {kind}: strings, lists of them and JSON "
+            "documents are searched"
         )
-    return TextQuery([(Role.SHOULD, match)])
+
+    return parameters_of
 
 
 def _check_granularity(granularity: DocumentGranularity | None) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from lance_core.dataset.read.sources.prefilter.stored_indices import index_type
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.index_config import IndexConfig
@@ -77,7 +79,9 @@ def index_request(
         parameters = {"kind": _kind_of(spec, kind), **parameters}
     type_, field = index_type(spec), lineage[-1]
     path = format_path([part.name for part in lineage])
-    if field.is_blob or not type_.accepts(field.storage_type):
+    is_binary = type_.is_of_json and pa.types.is_large_binary(field.storage_type)
+    is_accepted = type_.accepts(field.storage_type) and (field.is_json or not is_binary)
+    if field.is_blob or not is_accepted:
         raise InvalidTypeError(
             f"column {path} cannot have an index of type {spec.label}: its values have the type "
             f"{field.arrow_type}{' and are blobs' if field.is_blob else ''}"

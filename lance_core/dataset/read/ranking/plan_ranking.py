@@ -150,6 +150,10 @@ class _Columns:
             known[path] = schema.lineage(path)[-1].storage_type
         return known[path]
 
+    def is_json(self, path: str) -> bool:
+        self(path)  # raises without one
+        return bool(self._snapshot.schema.lineage(path)[-1].is_json)
+
     def indexed(self, details_url: str) -> Sequence[str]:
         key, schema = details_key(details_url), self._snapshot.schema
         ids = {

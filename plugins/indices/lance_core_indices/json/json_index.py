@@ -47,6 +47,8 @@ class Json(IndexType):
     ``"string"``; by default that of the first value.
     """
 
+    is_of_json = True
+
     def accepts(self, kind: pa.DataType) -> bool:
         """JSON columns, whose files have binary JSON."""
         return bool(pa.types.is_large_binary(kind))

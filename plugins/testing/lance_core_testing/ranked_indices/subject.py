@@ -180,6 +180,9 @@ class _OneColumn:
     def __call__(self, path: str) -> pa.DataType:
         return {COLUMN: self._kind}[path]
 
+    def is_json(self, path: str) -> bool:
+        return False
+
     def indexed(self, details_url: str) -> Sequence[str]:
         return ()
 

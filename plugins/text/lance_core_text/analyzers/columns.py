@@ -1,4 +1,4 @@
-"""The terms of a column, whose rows are texts or lists of texts."""
+"""The terms of a column, whose rows are texts, lists of texts, or JSON documents."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core_text.analyzers.analyze import AnalyzedTexts, analyze_texts
+from lance_core_text.analyzers.json_documents import analyze_documents, is_json
 from lance_core_text.analyzers.parameters import TextParameters
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """True for the types of columns that are searched: strings, and lists of them."""
+    """True for strings, and lists of them; other columns that are searched have JSON."""
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         kind = kind.value_type
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
@@ -25,6 +26,8 @@ def analyze_column(
     The texts of a list are as one, with spaces between them, in which offsets are. Raises
     `PluginNotFoundError` if the analyzer is missing. ``with_places``: as in `analyze_texts`.
     """
+    if is_json(parameters):
+        return analyze_documents(values, parameters)
     if pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
         values = _joined(values)
     return analyze_texts(values.cast(pa.large_string()), parameters, with_places=with_places)

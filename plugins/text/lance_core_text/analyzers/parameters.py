@@ -27,10 +27,12 @@ LANGUAGES = frozenset(
 class TextParameters:
     """The parameters of an index, by the names in its metadata.
 
-    ``base_tokenizer``: the name of the analyzer. ``max_token_length``: words of at least so many
-    bytes are dropped; None keeps all. Then, in this order: ``lower_case``, ``stem`` by the rules of
-    ``language``, ``remove_stop_words`` drops the stop words of the language, or
-    ``custom_stop_words`` instead, and ``ascii_folding`` replaces letters with accents and the like.
+    ``lance_tokenizer``: ``"json"`` if documents are JSON, see `analyze_documents`, which their
+    column says; else ``"text"``. ``base_tokenizer``: the name of the analyzer.
+    ``max_token_length``: words of at least so many bytes are dropped; None keeps all. Then, in this
+    order: ``lower_case``, ``stem`` by the rules of ``language``, ``remove_stop_words`` drops the
+    stop words of the language, or ``custom_stop_words`` instead, and ``ascii_folding`` replaces
+    letters with accents and the like.
     ``min_ngram_length``, ``max_ngram_length`` and ``prefix_only`` are those of the analyzer
     ``ngram``; the four ones from ``split_identifiers`` on are those of ``code``.
     ``with_position``: the index stores where each word is, which phrases need. ``block_size``: the
@@ -63,9 +65,9 @@ class TextParameters:
         Raises ``TypeError`` for unknown names, `InvalidInputError` for invalid values.
         """
         for name in given:
-            if name not in _NAMES:
+            if name not in _GIVEN:
                 raise InvalidTypeError(
-                    f"unknown parameter {shortened(name)} of analyzers{did_you_mean(name, _NAMES)}"
+                    f"unknown parameter {shortened(name)} of analyzers{did_you_mean(name, _GIVEN)}"
                 )
         analyzer = given.get("base_tokenizer")
         defaults = cls()
@@ -130,6 +132,7 @@ class TextParameters:
 
 
 _NAMES = frozenset(field.name for field in fields(TextParameters))
+_GIVEN = _NAMES - {"lance_tokenizer"}
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "lance_tokenizer": (str, type(None)),

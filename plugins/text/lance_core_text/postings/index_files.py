@@ -55,10 +55,14 @@ def postings_file(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class IndexMetadata:
-    """What ``metadata.lance`` says: the parameters of the texts, and the numbers of partitions."""
+    """What ``metadata.lance`` says.
+
+    The parameters of the texts, the numbers of partitions, and the format of postings.
+    """
 
     parameters: TextParameters
     partitions: tuple[int, ...]
+    format_number: int
 
     @classmethod
     def of(cls, folder: IndexFolder) -> IndexMetadata:
@@ -68,10 +72,8 @@ class IndexMetadata:
             parameters = TextParameters.from_json(_text(reader, PARAMETERS_KEY))
         except (InvalidInputError, TypeError) as error:
             raise CorruptFileError(str(error), reader.path, field=PARAMETERS_KEY) from None
-        if parameters.lance_tokenizer not in (None, "text"):
-            raise UnsupportedFeatureError(
-                f"text index of {parameters.lance_tokenizer!r}: only texts are searched yet"
-            )
+        if parameters.lance_tokenizer not in (None, "text", "json"):
+            raise UnsupportedFeatureError(f"text index of {parameters.lance_tokenizer!r}")
         stored = _text(reader, PARTITIONS_KEY)
         try:
             numbers = json.loads(stored)
@@ -83,7 +85,8 @@ class IndexMetadata:
             raise CorruptFileError(f"is {stored[:80]!r}", reader.path, field=PARTITIONS_KEY)
         if len(numbers) > MAX_PARTITIONS or len(set(numbers)) < len(numbers):
             raise CorruptFileError("has too many numbers", reader.path, field=PARTITIONS_KEY)
-        return cls(parameters, tuple(numbers))
+        version = _number(reader.metadata, FORMAT_KEY, 1, reader)
+        return cls(parameters, tuple(numbers), version)
 
 
 def block_layout(reader: IndexFileReader) -> BlockLayout:

@@ -27,13 +27,18 @@ class Fuzziness:
             return self.edits
         return 0 if len(term) <= 2 else 1 if len(term) <= 5 else 2
 
-    def terms_near(self, term: str, vocabularies: Iterable[Vocabulary]) -> tuple[str, ...]:
-        """The term and those of ``vocabularies`` near it, the nearest first."""
-        edits = self.edits_of(term)
+    def terms_near(
+        self, term: str, vocabularies: Iterable[Vocabulary], fixed: int = 0
+    ) -> tuple[str, ...]:
+        """The term and those of ``vocabularies`` near it, the nearest first.
+
+        ``fixed``: so many first characters are no part of the word, and must be equal.
+        """
+        edits = self.edits_of(term[fixed:])
         most = max(1, self.max_terms)
         distances = {term: 0}
         for vocabulary in vocabularies if edits else ():
-            near = vocabulary.near(term, edits, self.prefix, most)
+            near = vocabulary.near(term, edits, fixed + self.prefix, most)
             distances.update(zip(near.terms, near.distances, strict=True))
         order = sorted((distance, one) for one, distance in distances.items())
         return tuple(one for _, one in order[:most])

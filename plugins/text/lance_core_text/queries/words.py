@@ -8,16 +8,25 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from lance_core_text.analyzers.analyze import analyze
+from lance_core_text.analyzers.json_documents import (
+    analyze_triples,
+    is_json,
+    prefix_length,
+)
 from lance_core_text.analyzers.parameters import TextParameters
 from lance_core_text.postings.vocabulary import Vocabulary
 from lance_core_text.queries.fuzzy import Fuzziness
 
 
 class Word(NamedTuple):
-    """A word of a query: the terms that match it, and its position in the query."""
+    """A word of a query: the terms that match it, and its position in the query.
+
+    ``fixed``: the first characters that terms near it have as well.
+    """
 
     terms: tuple[str, ...]
     position: int
+    fixed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +60,8 @@ class TextMatch:
         if fuzziness is None:
             return tuple(words)
         return tuple(
-            Word(fuzziness.terms_near(word.terms[0], vocabularies), word.position) for word in words
+            word._replace(terms=fuzziness.terms_near(word.terms[0], vocabularies, word.fixed))
+            for word in words
         )
 
 
@@ -59,7 +69,11 @@ class TextMatch:
 def _words(text: str, parameters: TextParameters) -> tuple[Word, ...]:
     """The words of a text. A query is analyzed for each column and segment, and often repeated."""
     terms: dict[int, dict[str, None]] = {}
-    for token in analyze(text, parameters):
+    tokens = (analyze_triples if is_json(parameters) else analyze)(text, parameters)
+    for token in tokens:
         terms.setdefault(token.position, {})[token.term] = None
     first = min(terms, default=0)
-    return tuple(Word(tuple(own), position - first) for position, own in terms.items())
+    found = (Word(tuple(own), position - first) for position, own in terms.items())
+    if not is_json(parameters):
+        return tuple(found)
+    return tuple(word._replace(fixed=prefix_length(word.terms[0])) for word in found)

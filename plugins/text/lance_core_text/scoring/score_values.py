@@ -108,9 +108,9 @@ class TextRanking:
         assert fuzziness is not None
         of_query = self._match.words(self._parameters)
         for at, (word, own) in enumerate(zip(self._words, of_query, strict=True)):
-            near = fuzziness.terms_near(own.terms[0], [vocabulary])
+            near = fuzziness.terms_near(own.terms[0], [vocabulary], own.fixed)
             every = tuple(dict.fromkeys([*word.terms, *near]))[: max(1, fuzziness.max_terms)]
-            self._words[at] = Word(every, word.position)
+            self._words[at] = word._replace(terms=every)
             self._terms += [term for term in every if term not in self._terms]
 
     def _times(self, found: AnalyzedTexts, count: int) -> npt.NDArray[np.int64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,6 +34,8 @@ _BYTES_OF_WORD = 4
 
 def build(rows: IndexRows, parameters: BuildParameters, output: IndexOutput) -> bytes:
     """Write the files of an index of ``rows``; returns the details."""
+    if pa.types.is_large_binary(rows.type):
+        parameters = replace(parameters, texts=replace(parameters.texts, lance_tokenizer="json"))
     index = _NewIndex(parameters, output)
     index.add_texts(_reported(rows, output))
     index.finish()

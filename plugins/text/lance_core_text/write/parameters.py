@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lance_core.errors import InvalidInputError
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.hookspecs.indices import InvertedIndexDetails
 from lance_core_text.analyzers.lookup import analyzer_named
 from lance_core_text.analyzers.parameters import CODE, TextParameters
@@ -21,7 +21,7 @@ _BYTES_PER_TERM = 64
 FORMATS = {**{str(n): n for n in BLOCK_SIZES}, **{f"v{n}": n for n in BLOCK_SIZES}}
 """The formats of postings, by the names that users may give."""
 
-_OWN = ("kind", "memory_limit", "num_workers", "format_version")
+_OWN = ("kind", "memory_limit", "num_workers", "format_version", "document_granularity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,34 +42,23 @@ class BuildParameters:
 
         Raises `InvalidInputError`, ``TypeError``, and `PluginNotFoundError` for an analyzer.
         """
+        _check_granularity(given.get("document_granularity"))
         texts = TextParameters.of(_with_analyzer(given))
         analyzer_named(texts.base_tokenizer)
-        version = given.get("format_version")
-        if version is not None and given.get("block_size") is None:
-            number = FORMATS.get(str(version).lower(), 2)
-            texts = replace(texts, block_size=BLOCK_SIZES[number])
-        if version is None:
-            version = 3 if texts.block_size == BLOCK_SIZES[3] else 2
-        number = FORMATS.get(str(version).lower(), 0)
-        if not number or isinstance(version, float):
-            raise InvalidInputError(f"format_version is 1, 2 or 3, got {version!r}")
-        if texts.block_size != BLOCK_SIZES[number]:
-            raise InvalidInputError(
-                f"format_version={number} has blocks of {BLOCK_SIZES[number]} documents: "
-                f"block_size is {texts.block_size}"
-            )
+        texts, number = _with_format(texts, given)
         memory, workers = given.get("memory_limit"), given.get("num_workers")
         memory = DEFAULT_MEMORY if memory is None else memory
         if type(memory) is not int or memory < 1:
             raise InvalidInputError(f"memory_limit is a number of MiB from 1 on, got {memory!r}")
-        if workers is not None and (type(workers) is not int or workers < 1):
-            raise InvalidInputError(f"num_workers is a number from 1 on, got {workers!r}")
+        if workers is not None and (type(workers) is not int or workers < 0):
+            raise InvalidInputError(f"num_workers is a number from 0 on, got {workers!r}")
         return cls(texts, number, memory)
 
     @property
     def form(self) -> PostingFormat:
         """The format of postings."""
-        return PostingFormat(self.format_number, self.texts.with_position)
+        texts = self.texts
+        return PostingFormat(self.format_number, texts.block_size, texts.with_position)
 
     @property
     def max_terms(self) -> int:
@@ -111,6 +100,37 @@ class BuildParameters:
             found.max_token_length = texts.max_token_length
         data: bytes = found.SerializeToString()
         return data
+
+
+def _check_granularity(granularity: Any) -> None:
+    """Raise unless a row is a document."""
+    value = getattr(granularity, "value", granularity)
+    if value not in (None, "row", "list_element"):
+        raise InvalidInputError(f"document_granularity is 'row' or 'list_element', got {value!r}")
+    if value == "list_element":
+        raise UnsupportedFeatureError("text indices of the elements of lists as documents")
+
+
+def _with_format(texts: TextParameters, given: Mapping[str, Any]) -> tuple[TextParameters, int]:
+    """The parameters of texts with the size of blocks, and the number of the format."""
+    version, size = given.get("format_version"), given.get("block_size")
+    is_code = texts.base_tokenizer == CODE
+    if version is None:
+        version = 3 if is_code or size == BLOCK_SIZES[3] else 2
+    number = FORMATS.get(str(version).lower(), 0)
+    if not number or isinstance(version, float):
+        raise InvalidInputError(f"format_version is 1, 2 or 3, got {version!r}")
+    if is_code and number != 3:
+        raise InvalidInputError(f"base_tokenizer={CODE!r} has format_version=3, got {number}")
+    sizes = {128, 256} if is_code else {BLOCK_SIZES[number]}
+    if size is None and not is_code:
+        texts = replace(texts, block_size=BLOCK_SIZES[number])
+    if texts.block_size not in sizes:
+        raise InvalidInputError(
+            f"format_version={number} has blocks of {' or '.join(map(str, sorted(sizes)))} "
+            f"documents: block_size is {texts.block_size}"
+        )
+    return texts, number
 
 
 def _with_analyzer(given: Mapping[str, Any]) -> Mapping[str, Any]:

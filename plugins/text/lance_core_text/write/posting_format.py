@@ -9,21 +9,25 @@ from lance_core_text.postings import index_files
 from lance_core_text.postings.blocks import BlockLayout
 
 BLOCK_SIZES = {1: 128, 2: 128, 3: 256}
-"""The documents of a block, by the number of the format."""
+"""The documents of a block of texts, by the number of the format."""
 
 
 @dataclass(frozen=True, slots=True)
 class PostingFormat:
-    """Format ``number``, from 1 to 3, with or without positions."""
+    """Format ``number``, from 1 to 3, with or without positions.
+
+    ``block_size``: the documents of a block, 128 or 256. With 128, format 3 is as format 2.
+    """
 
     number: int
+    block_size: int
     with_positions: bool
 
     @property
     def layout(self) -> BlockLayout:
         """How blocks are laid out."""
         return BlockLayout(
-            BLOCK_SIZES[self.number], has_score=self.number < 3, has_plain_rest=self.number == 1
+            self.block_size, has_score=self.block_size == 128, has_plain_rest=self.number == 1
         )
 
     @property
