@@ -15,7 +15,7 @@ import pyarrow as pa
 import lance_core
 from benchmarks.measure import Action, interleaved
 from benchmarks.report import OURS, PEER, Report
-from lance_core.dataset.read.sources.row_places import row_id_indices
+from lance_core.dataset.read.sources.row_locations import row_id_indices
 
 FRAGMENTS = 10
 TAKEN = 1000

@@ -91,10 +91,10 @@ def rows_in_pages(column: Column, pages: Int64Array, rows: Rows) -> Rows:
         return rows.moved(-column.starts[int(pages[0])])
     starts = np.asarray(column.starts)
     firsts, counts = starts[pages], starts[pages + 1] - starts[pages]
-    return packed_rows(places_in_parts(rows.values, firsts, counts))
+    return packed_rows(positions_in_parts(rows.values, firsts, counts))
 
 
-def places_in_parts(values: Int64Array, firsts: Int64Array, counts: Int64Array) -> Int64Array:
+def positions_in_parts(values: Int64Array, firsts: Int64Array, counts: Int64Array) -> Int64Array:
     """The places of ascending ``values`` in parts that follow each other.
 
     Part ``i`` has the ``counts[i]`` numbers from ``firsts[i]`` on; each value is in a part.

@@ -10,7 +10,7 @@ from lance_core.dataset.read.planned_scan import scan_table
 from lance_core.dataset.read.ranking.explain_row import explain_row, is_live
 from lance_core.dataset.read.ranking.plan_ranking import plan_ranked
 from lance_core.dataset.read.scan_options import ScanOptions
-from lance_core.dataset.read.sources.row_places import addresses_at, live_places
+from lance_core.dataset.read.sources.row_locations import addresses_at, live_locations
 from lance_core.errors import InvalidInputError, RowNotFoundError, RowNotMatchedError
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _address(snapshot: Snapshot, row_id: int | None, row_address: int | None) ->
         )
     address = int(given)  # type: ignore[arg-type]  # checked above
     if row_id is not None and snapshot.manifest.uses_stable_row_ids:
-        places = live_places(snapshot, np.array([address], np.uint64))
+        places = live_locations(snapshot, np.array([address], np.uint64))
         if places[0] < 0:
             raise RowNotFoundError(f"the table has no row with the id {row_id}")
         return int(addresses_at(snapshot, places)[0])

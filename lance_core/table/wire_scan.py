@@ -46,16 +46,16 @@ class Fields(NamedTuple):
     """All occurrences of a field, in the order of each message.
 
     ``owners``: the index of the message; ``values``: the number, or the length of the content;
-    ``places``: the offset of the content in the data.
+    ``offsets``: where the content begins in the data.
     """
 
     owners: Int64Array
     values: Int64Array
-    places: Int64Array
+    offsets: Int64Array
 
     def contents(self, data: npt.NDArray[np.uint8]) -> MessageRanges:
         """The ranges of the contents of a field with submessages."""
-        return MessageRanges(data, self.places, self.places + self.values)
+        return MessageRanges(data, self.offsets, self.offsets + self.values)
 
     def numbers(self, count: int, default: int = 0) -> Int64Array:
         """The last value in each of ``count`` messages, ``default`` for those without a value."""

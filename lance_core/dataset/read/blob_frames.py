@@ -10,7 +10,7 @@ import pyarrow as pa
 from lance_core.dataset.blobs.file import DEFAULT_BLOB_BUFFER_SIZE, BlobFile
 from lance_core.dataset.read.columns.projection import ROW_ADDRESS, Output
 from lance_core.dataset.read.given_rows.take_blobs import BlobSelection, take_blobs
-from lance_core.dataset.read.sources.row_places import Selector
+from lance_core.dataset.read.sources.row_locations import Selector
 from lance_core.errors import InvalidInputError
 from lance_core.schema import BLOB_KEY, format_path
 

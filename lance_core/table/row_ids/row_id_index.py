@@ -1,6 +1,6 @@
-"""The index from stable row ids to rows: sorted ranges of ids, with the place of each range.
+"""The index from stable row ids to rows: sorted ranges of ids, with the location of each range.
 
-The place of a row is ``position of the fragment in the manifest << 32 | physical offset``.
+The location of a row is ``position of the fragment in the manifest << 32 | physical offset``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OFFSET_BITS = 32
 MAX_LAYERS = 16
 """Maximum number of layers of whole fragments: a search in a layer takes tens of microseconds."""
 
-_Placed = tuple[Uint64s, Uint64s, Offsets]
+_Located = tuple[Uint64s, Uint64s, Offsets]
 _NONE: Mapping[int, Offsets] = MappingProxyType({})
 
 
@@ -48,13 +48,13 @@ class RowIdIndex:
         """
         return cls.of_ranges(
             [
-                _placed(ids.ranges(), ids.count, excluded.get(at), at)
+                _located(ids.ranges(), ids.count, excluded.get(at), at)
                 for at, ids in sequences.items()
             ]
         )
 
     @classmethod
-    def of_ranges(cls, parts: Sequence[_Placed]) -> RowIdIndex:
+    def of_ranges(cls, parts: Sequence[_Located]) -> RowIdIndex:
         """The index of ranges in any order."""
         if len(parts) == 1 and _ascend(*parts[0][:2]):
             return cls(*parts[0])
@@ -77,7 +77,7 @@ class RowIdIndex:
         return self.starts.nbytes + self.stops.nbytes + self.locations.nbytes
 
     def find(self, ids: Uint64s) -> Offsets:
-        """The place of the row with each id, -1 for an id that no row has; fast if ids ascend."""
+        """The location of the row with each id, -1 if no row has it; fast if ids ascend."""
         if not len(self.starts):
             return np.full(len(ids), -1, np.int64)
         which = np.searchsorted(self.starts, ids, side="right") - 1
@@ -107,7 +107,8 @@ class LayeredIndex:
         ranges = [sequence.ranges() for sequence in sequences]
         layers = disjoint_layers([span_of(bounds) for bounds in ranges])
         parts = [
-            [_placed(ranges[at], sequences[at].count, None, at) for at in layer] for layer in layers
+            [_located(ranges[at], sequences[at].count, None, at) for at in layer]
+            for layer in layers
         ]
         few, many = parts[:MAX_LAYERS], parts[MAX_LAYERS:]
         merged = _merged_layers(many) if many else ()
@@ -119,7 +120,7 @@ class LayeredIndex:
         return sum(layer.nbytes for layer in self.layers)
 
     def candidates(self, ids: Uint64s) -> npt.NDArray[np.int64]:
-        """For each id (columns) its place in each layer (rows), -1 for none."""
+        """For each id (columns) its location in each layer (rows), -1 for none."""
         positions = np.full((len(self.layers), len(ids)), -1, np.int64)
         for layer, row in zip(self.layers, positions, strict=True):
             row[:] = layer.find(ids)
@@ -145,7 +146,7 @@ def disjoint_layers(spans: Sequence[tuple[int, int]]) -> list[list[int]]:
     return layers
 
 
-def _merged_layers(layers: Sequence[Sequence[_Placed]]) -> Sequence[RowIdIndex]:
+def _merged_layers(layers: Sequence[Sequence[_Located]]) -> Sequence[RowIdIndex]:
     """The ranges of ``layers`` in at most as many layers, in which no two ranges overlap."""
     parts = [part for layer in layers for part in layer]
     starts, stops, locations = map(np.concatenate, zip(*parts, strict=True))
@@ -164,8 +165,8 @@ def _ascend(starts: Uint64s, stops: Uint64s) -> bool:
     return bool((starts[1:] >= stops[:-1]).all())
 
 
-def _placed(bounds: Bounds, count: int, excluded: Offsets | None, position: int) -> _Placed:
-    """Ranges of the ids that are not excluded, and the place of each range's first row.
+def _located(bounds: Bounds, count: int, excluded: Offsets | None, position: int) -> _Located:
+    """Ranges of the ids that are not excluded, and the location of each range's first row.
 
     ``count``: the number of all ids.
     """

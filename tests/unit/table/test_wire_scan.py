@@ -48,7 +48,7 @@ def test_fields_are_those_that_protobuf_finds(messages: list[table_pb2.DataFragm
     files = found[2]
     inner = scan_fields(files.contents(spans.data), (6,), (1,))
     owners, sizes = files.owners.tolist(), inner[6].numbers(len(files.owners)).tolist()
-    kept = sorted(zip(owners, files.places.tolist(), sizes, strict=True))
+    kept = sorted(zip(owners, files.offsets.tolist(), sizes, strict=True))
     expected = [
         (n, _signed(f.file_size_bytes)) for n, one in enumerate(messages) for f in one.files
     ]

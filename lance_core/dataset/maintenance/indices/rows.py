@@ -20,7 +20,7 @@ from lance_core.dataset.read.columns.projection import (
 from lance_core.dataset.read.fragments.span import Span
 from lance_core.dataset.read.plan import ScanPlan
 from lance_core.dataset.read.scan import scan_windows
-from lance_core.dataset.read.sources.row_places import live_places
+from lance_core.dataset.read.sources.row_locations import live_locations
 from lance_core.dataset.read.sources.row_source import SpanRows
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.arrow.combine_chunks import fitting_batches
@@ -185,7 +185,7 @@ class RowIdsInFragments:
 
     def moved(self, rows: RowNumbers) -> tuple[RowNumbers, npt.NDArray[np.bool_]]:
         """Each id, and True if its live row is in a kept fragment."""
-        locations = live_places(self.snapshot, rows)
+        locations = live_locations(self.snapshot, rows)
         positions = self.snapshot.fragment_positions
         kept_positions = [positions[id_] for id_ in self.fragments if id_ in positions]
         return rows, (locations >= 0) & np.isin(locations >> 32, kept_positions)

@@ -18,7 +18,7 @@ from lance_core.dataset.read.sources.prefilter.stored_indices import (
     missing_plugins,
     spec_of,
 )
-from lance_core.dataset.read.sources.row_places import addresses_at, live_places
+from lance_core.dataset.read.sources.row_locations import addresses_at, live_locations
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.index_problem import IndexProblem
 from lance_core.errors import UnsupportedFeatureError
@@ -53,5 +53,5 @@ def _problems(snapshot: Snapshot, segments: tuple[IndexMetadata, ...]) -> Iterat
 def _address(snapshot: Snapshot, segment: IndexMetadata, row: int) -> int | None:
     if not uses_row_ids(snapshot, segment):
         return row
-    locations = live_places(snapshot, np.array([row], np.uint64))
+    locations = live_locations(snapshot, np.array([row], np.uint64))
     return None if locations[0] < 0 else int(addresses_at(snapshot, locations)[0])

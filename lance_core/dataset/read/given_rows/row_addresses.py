@@ -7,7 +7,12 @@ import pyarrow as pa
 
 from lance_core.dataset.read.columns.projection import Projection
 from lance_core.dataset.read.given_rows.take import gather
-from lance_core.dataset.read.sources.row_places import Selector, are_live, by_place, places_of
+from lance_core.dataset.read.sources.row_locations import (
+    Selector,
+    are_live,
+    by_location,
+    locations_of,
+)
 from lance_core.dataset.read.sources.row_positions import (
     FragmentPositions,
     Indices,
@@ -34,13 +39,13 @@ def picks_of(
         check_below(snapshot.num_rows, numbers, "the table")
         picks = list(by_position(snapshot, numbers))
     else:
-        locations = places_of(snapshot, selector, requested)
+        locations = locations_of(snapshot, selector, requested)
         if (locations < 0).any():
             raise InvalidInputError(
                 f"row id {requested[locations < 0][0]} is deleted or does not exist"
             )
         numbers, order = distinct(locations)
-        picks = list(by_place(snapshot, numbers))
+        picks = list(by_location(snapshot, numbers))
         for pick, is_live in zip(picks, are_live(snapshot, picks), strict=True):
             if not is_live.all():
                 offset = pick.offsets[np.argmin(is_live)]
@@ -58,9 +63,9 @@ def take_ids(
     ``ignore_deletions``: skip the search for deleted rows, so that the result may have some. Raises
     `InvalidInputError` for an address that is not in a fragment, if ids are addresses.
     """
-    locations = places_of(snapshot, Selector.IDS, as_indices(ids), ignore_deletions)
+    locations = locations_of(snapshot, Selector.IDS, as_indices(ids), ignore_deletions)
     numbers, order = distinct(locations[locations >= 0])
-    picks = list(by_place(snapshot, numbers))
+    picks = list(by_location(snapshot, numbers))
     if not ignore_deletions and not snapshot.manifest.uses_stable_row_ids:
         picks, order = _without_deleted(snapshot, picks, order)
     return gather(snapshot, picks, order, projection)

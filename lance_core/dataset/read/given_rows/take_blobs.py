@@ -15,7 +15,7 @@ from lance_core.dataset.blobs.source import BlobSource, read_ranges, sources_v1,
 from lance_core.dataset.read.fragments.fragment_reader import read_fields
 from lance_core.dataset.read.given_rows.row_addresses import picks_of
 from lance_core.dataset.read.scan_tuning import tuning
-from lance_core.dataset.read.sources.row_places import Selector
+from lance_core.dataset.read.sources.row_locations import Selector
 from lance_core.dataset.read.sources.row_positions import FragmentPositions, Indices, Int64Array
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.decoding import RowIndices

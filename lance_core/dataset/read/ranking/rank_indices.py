@@ -11,7 +11,7 @@ import numpy.typing as npt
 from lance_core.dataset.read.sources.prefilter.stored_indices import open_index
 from lance_core.dataset.read.sources.prefilter.usable_indices import usable_indices, warn_of_failure
 from lance_core.dataset.read.sources.pruning import field_at
-from lance_core.dataset.read.sources.row_places import addresses_at, live_places
+from lance_core.dataset.read.sources.row_locations import addresses_at, live_locations
 from lance_core.errors import CorruptFileError, InvalidInputError, LanceError
 from lance_core.index.base import RowNumbers
 from lance_core.index.ranking import AllowedRows, Hits, RankedIndex, merged
@@ -126,9 +126,9 @@ def _addresses(
     """Where the rows of a segment are now, by address, and True for those that exist."""
     if not segment.has_row_ids:
         return usable_indices(snapshot).map.moved(rows)
-    places = live_places(snapshot, rows)
-    exist = places >= 0
-    return addresses_at(snapshot, np.where(exist, places, 0)), exist
+    locations = live_locations(snapshot, rows)
+    exist = locations >= 0
+    return addresses_at(snapshot, np.where(exist, locations, 0)), exist
 
 
 _live: WeakKeyDictionary[Snapshot, dict[bytes, RowFlags]] = WeakKeyDictionary()

@@ -22,7 +22,7 @@ from lance_core.dataset.read.columns.projection import ROW_ADDRESS, ROW_ID
 from lance_core.dataset.read.fragments.span import Span
 from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.dataset.read.sources.fragment_spans import FragmentSpans
-from lance_core.dataset.read.sources.row_places import Selector, places_with
+from lance_core.dataset.read.sources.row_locations import Selector, locations_with
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.table.row_ids.row_id_index import OFFSET_BITS
 
@@ -43,7 +43,7 @@ def selected_spans(
     for name, selector in _SELECTORS.items():
         numbers = _numbers(node, name) if name in names else None
         if numbers is not None and len(numbers) <= tuning().rows.max_named:
-            locations = places_with(snapshot, selector, numbers)
+            locations = locations_with(snapshot, selector, numbers)
             spans = tuple(_parts(snapshot, spans, np.unique(locations)))
     return spans
 

@@ -8,7 +8,7 @@ from lance_core.dataset.read.sources.prefilter.conditions import Truth
 from lance_core.dataset.read.sources.prefilter.searches import Search, SearchTree
 from lance_core.dataset.read.sources.prefilter.stored_indices import open_index
 from lance_core.dataset.read.sources.prefilter.usable_indices import usable_indices
-from lance_core.dataset.read.sources.row_places import Selector, addresses_at, places_with
+from lance_core.dataset.read.sources.row_locations import Selector, addresses_at, locations_with
 from lance_core.errors import CorruptFileError
 from lance_core.index.loads import Loads, counted_loads
 from lance_core.index.queries import InRange
@@ -118,7 +118,7 @@ class _Run:
         numbers = rows.numbers()
         if len(numbers) and numbers[-1] >= self._snapshot.manifest.next_row_id:
             raise CorruptFileError(f"the index has row id {numbers[-1]}, which no row has had")
-        positions = places_with(self._snapshot, Selector.IDS, numbers)
+        positions = locations_with(self._snapshot, Selector.IDS, numbers)
         return RowSet.of(addresses_at(self._snapshot, positions))
 
     def _complement(self, rows: RowSet, fragments: BitMap) -> RowSet:

@@ -10,7 +10,7 @@ import numpy as np
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.arrow.spans import edges_of, spans_index
 from lance_core.encodings.decoding import Int64Array, RowRange, Rows, ValuePositions
-from lance_core.encodings.page_rows import places_in_parts
+from lance_core.encodings.page_rows import positions_in_parts
 from lance_core.encodings.v2_1.levels.repdef import LayerKinds, LevelArray, Levels, check_levels
 from lance_core.encodings.v2_1.pages.base import picked_levels
 from lance_core.encodings.v2_1.pages.level_codecs import decode_levels, take_levels
@@ -194,7 +194,7 @@ def _values_of_rows(rows: Rows, chunks: Int64Array, table: ChunkTable) -> ValueP
         return slice(rows.start - first, rows.stop - first)
     if chunks[-1] - chunks[0] < len(chunks):  # no chunk is left out between them
         return rows.values - first
-    return places_in_parts(rows.values, table.values[chunks], table.counts[chunks])
+    return positions_in_parts(rows.values, table.values[chunks], table.counts[chunks])
 
 
 def _plain(levels: Levels, where: ValuePositions) -> tuple[Levels, ValuePositions]:
@@ -213,7 +213,7 @@ def _of_lists(
     first, last = _rows_started(table, chunks)
     # The index of each row among the rows that start in these chunks. The levels of a row extend
     # to the start of the next row, so look up both starts together.
-    number = places_in_parts(rows.values, first, last - first)
+    number = positions_in_parts(rows.values, first, last - first)
     both = np.repeat(number, 2)
     both[1::2] += 1
     edges = decoded.kernels.select_levels(levels.rep, levels.kinds.max_rep, both)

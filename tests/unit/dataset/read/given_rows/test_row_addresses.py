@@ -8,7 +8,7 @@ import pytest
 
 import lance_core as lance
 from lance_core.dataset.read.given_rows.row_addresses import picks_of
-from lance_core.dataset.read.sources.row_places import Selector, row_id_index
+from lance_core.dataset.read.sources.row_locations import Selector, row_id_index
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.table.row_ids.row_ids import RowIdSequence
 from tests.table_surgery import edit_fragment

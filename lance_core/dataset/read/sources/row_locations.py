@@ -1,4 +1,4 @@
-"""The places of rows in the table, by address or id; see `RowIdIndex` for places."""
+"""The locations of rows in the table, by address or id; see `RowIdIndex` for locations."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Selector(enum.Enum):
     """The row's ``_rowid``: the address, unless the table has stable row ids."""
 
 
-def places_with(
+def locations_with(
     snapshot: Snapshot, selector: Selector, numbers: npt.NDArray[np.uint64]
 ) -> Int64Array:
-    """The places of all rows with one of these ids or addresses, including deleted rows."""
+    """The locations of all rows with one of these ids or addresses, including deleted rows."""
     if selector is Selector.IDS and snapshot.manifest.uses_stable_row_ids:
         candidates = row_id_index(snapshot).candidates(np.sort(numbers))
         return candidates[candidates >= 0]
@@ -56,26 +56,26 @@ def addresses_at(snapshot: Snapshot, locations: Int64Array) -> npt.NDArray[np.ui
     return addresses
 
 
-def live_places(snapshot: Snapshot, ids: npt.NDArray[np.uint64]) -> Int64Array:
-    """The place (see `RowIdIndex`) of the live row with each of these stable ids, -1 for none."""
+def live_locations(snapshot: Snapshot, ids: npt.NDArray[np.uint64]) -> Int64Array:
+    """The location (`RowIdIndex`) of the live row with each of these stable ids, -1 for none."""
     distinct_ids, order = np.unique(ids, return_inverse=True)
-    locations: Int64Array = _live_places(snapshot, row_id_index(snapshot).candidates(distinct_ids))[
-        order
-    ]
+    locations: Int64Array = _live_locations(
+        snapshot, row_id_index(snapshot).candidates(distinct_ids)
+    )[order]
     return locations
 
 
-def places_of(
+def locations_of(
     snapshot: Snapshot, selector: Selector, numbers: Int64Array, ignore_deletions: bool = False
 ) -> Int64Array:
-    """The place (see `RowIdIndex`) of each row; -1 for a stable row id that no live row has."""
+    """The location (see `RowIdIndex`) of each row; -1 for a stable row id that no live row has."""
     if selector is Selector.IDS and snapshot.manifest.uses_stable_row_ids:
         ids, order = distinct(numbers)
         candidates = row_id_index(snapshot).candidates(ids.astype(np.uint64))
         if ignore_deletions:  # the newest row with an id is the live one
             locations: Int64Array = candidates.max(axis=0, initial=-1)
         else:
-            locations = _live_places(snapshot, candidates)
+            locations = _live_locations(snapshot, candidates)
         return locations if order is None else locations[order]
     fragments, which = np.unique(numbers >> OFFSET_BITS, return_inverse=True)
     positions = [snapshot.fragment_positions.get(id_, -1) for id_ in fragments.tolist()]
@@ -85,8 +85,8 @@ def places_of(
     return (positions_of_rows << OFFSET_BITS) + (numbers & 0xFFFFFFFF)
 
 
-def _live_places(snapshot: Snapshot, candidates: npt.NDArray[np.int64]) -> Int64Array:
-    """In each column, the place of a row that is not deleted, -1 for none.
+def _live_locations(snapshot: Snapshot, candidates: npt.NDArray[np.int64]) -> Int64Array:
+    """In each column, the location of a row that is not deleted, -1 for none.
 
     Looks at newer fragments first. The live row of an id is mostly in the newest one, so deletion
     files of older ones need not be read.
@@ -96,7 +96,7 @@ def _live_places(snapshot: Snapshot, candidates: npt.NDArray[np.int64]) -> Int64
     while len(left):
         newest = candidates[:, left].max(axis=0, initial=-1)
         numbers, order = distinct(newest[newest >= 0])
-        masks = are_live(snapshot, list(by_place(snapshot, numbers)))
+        masks = are_live(snapshot, list(by_location(snapshot, numbers)))
         is_live = np.concatenate([np.empty(0, np.bool_), *masks])
         is_live = is_live if order is None else is_live[order]
         left, newest = left[newest >= 0], newest[newest >= 0]
@@ -108,8 +108,8 @@ def _live_places(snapshot: Snapshot, candidates: npt.NDArray[np.int64]) -> Int64
     return result
 
 
-def by_place(snapshot: Snapshot, locations: Int64Array) -> Iterator[FragmentPositions]:
-    """The rows at ascending places, by fragment. Raises `InvalidInputError` behind a fragment."""
+def by_location(snapshot: Snapshot, locations: Int64Array) -> Iterator[FragmentPositions]:
+    """The rows at ascending locations by fragment; `InvalidInputError` behind the end of one."""
     for position, part in runs(locations >> OFFSET_BITS, locations):
         fragment = snapshot.manifest.fragments[position]
         offsets = part & 0xFFFFFFFF
