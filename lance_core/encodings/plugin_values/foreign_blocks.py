@@ -202,6 +202,8 @@ def array_problem(array: pa.Array, type_: pa.DataType, count: int) -> str | None
         return f"an array of type {array.type}, not {type_}"
     if len(array) != count:
         return f"{len(array)} values instead of {count}"
+    # Arrow lets arrays have decimals with more digits than their type; only a full validation does
+    # not, and what a user wrote must come back.
     try:
         array.validate(full=not pa.types.is_decimal(type_))
     except pa.ArrowException as error:

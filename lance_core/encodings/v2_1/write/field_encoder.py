@@ -84,6 +84,7 @@ def plain_encoder(field: Field, context: EncodeContext) -> TopLevelEncoder:
         _check_leaf(leaf, path)
         options = FieldOptions.of_leaf(leaf, field)
         pages = PageEncoder(options, context)
+        # The descriptions of version 2 have more members, and pages like any packed struct.
         is_blob_v1 = leaf.is_blob and leaf.storage_type == DESCRIPTION
         encoder: PagesOfLeaf = BlobPageEncoder(context) if is_blob_v1 else pages
         encoders.append(LeafEncoder(column, path, _scale(nodes, path), encoder, context))
