@@ -114,34 +114,34 @@ class ZoneBounds:
         return mask
 
 
-def is_compared(kind: pa.DataType) -> bool:
+def is_compared(type_: pa.DataType) -> bool:
     """True if the values of a type have bounds."""
     types = pa.types
-    return is_orderable(kind) and not types.is_null(kind) and not types.is_dictionary(kind)
+    return is_orderable(type_) and not types.is_null(type_) and not types.is_dictionary(type_)
 
 
-def no_bounds(kind: pa.DataType, count: int) -> pa.Array:
+def no_bounds(type_: pa.DataType, count: int) -> pa.Array:
     """Bounds that mean nothing: nulls, but empty structs, since some files store no null struct."""
-    return _zeros(kind, count) if pa.types.is_struct(kind) else all_null(kind, count)
+    return _zeros(type_, count) if pa.types.is_struct(type_) else all_null(type_, count)
 
 
-def _zeros(kind: pa.DataType, count: int) -> pa.Array:
+def _zeros(type_: pa.DataType, count: int) -> pa.Array:
     """``count`` values that are not null: 0 or empty. Members of structs are null if they may."""
     types = pa.types
-    if types.is_struct(kind):
+    if types.is_struct(type_):
         members = [
             all_null(member.type, count)
             if member.nullable and not types.is_struct(member.type)
             else _zeros(member.type, count)
-            for member in kind
+            for member in type_
         ]
-        return pa.StructArray.from_arrays(members, fields=list(kind))
-    if types.is_fixed_size_list(kind):
-        items = _zeros(kind.value_type, count * kind.list_size)
-        return pa.FixedSizeListArray.from_arrays(items, type=kind)
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_map(kind):
-        return pa.repeat(pa.scalar([], kind), max(1, count))[:count]
-    return pa.Array.from_buffers(kind, count, [None, *all_null(kind, count).buffers()[1:]])
+        return pa.StructArray.from_arrays(members, fields=list(type_))
+    if types.is_fixed_size_list(type_):
+        items = _zeros(type_.value_type, count * type_.list_size)
+        return pa.FixedSizeListArray.from_arrays(items, type=type_)
+    if types.is_list(type_) or types.is_large_list(type_) or types.is_map(type_):
+        return pa.repeat(pa.scalar([], type_), max(1, count))[:count]
+    return pa.Array.from_buffers(type_, count, [None, *all_null(type_, count).buffers()[1:]])
 
 
 def _key(value: pa.Scalar) -> npt.NDArray[Any]:
@@ -149,12 +149,12 @@ def _key(value: pa.Scalar) -> npt.NDArray[Any]:
     return searchable(sort_keys(pa.array([value], value.type)))
 
 
-def _infinities(kind: pa.DataType) -> tuple[Any, Any] | None:
+def _infinities(type_: pa.DataType) -> tuple[Any, Any] | None:
     """The keys of both infinities; None if the type has none."""
-    if not pa.types.is_floating(kind):
+    if not pa.types.is_floating(type_):
         return None
-    values = np.array([-np.inf, np.inf], numpy_dtype(kind))
-    low, high = searchable(sort_keys(pa.array(values, kind)))
+    values = np.array([-np.inf, np.inf], numpy_dtype(type_))
+    low, high = searchable(sort_keys(pa.array(values, type_)))
     return low, high
 
 
@@ -202,14 +202,14 @@ def _grouped_extremes(values: pa.Array, starts: Positions) -> tuple[pa.Array, pa
     return extremes.field("min"), extremes.field("max")
 
 
-def _from_keys(keys: npt.NDArray[Any], kind: pa.DataType, absent: _Mask) -> pa.Array:
+def _from_keys(keys: npt.NDArray[Any], type_: pa.DataType, absent: _Mask) -> pa.Array:
     """The values with keys of `sort_keys` that are integers, and null where they are absent."""
-    if pa.types.is_boolean(kind):
+    if pa.types.is_boolean(type_):
         return pa.array(keys.astype(np.bool_), mask=absent)
-    if pa.types.is_floating(kind):
+    if pa.types.is_floating(type_):
         sign = keys >> np.array(8 * keys.itemsize - 1, keys.dtype)
         keys = keys ^ (sign & np.array(np.iinfo(keys.dtype).max, keys.dtype))
-    return pa.array(keys, mask=absent).view(kind)
+    return pa.array(keys, mask=absent).view(type_)
 
 
 def with_nan(values: pa.Array, mask: _Mask) -> pa.Array:

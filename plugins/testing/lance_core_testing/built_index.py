@@ -67,21 +67,21 @@ class IndexBuilder:
         kind = parts[0].folder.kind
         return self._written(kind, lambda output: self._type().merge(pairs, rows, output))
 
-    def _written(self, kind: pa.DataType, write: Callable[[IndexOutput], bytes]) -> BuiltIndex:
+    def _written(self, type_: pa.DataType, write: Callable[[IndexOutput], bytes]) -> BuiltIndex:
         store, registry, paths = MemoryStore(), get_manager().encodings, list[str]()
         with IndexOutput(store, FOLDER, registry, FileVersion.V2_1, paths) as output:
             details = write(output)
         assert isinstance(details, bytes), "`build` and `merge` return serialized details"
         stored = {file.path.removeprefix(f"{FOLDER}/"): file.size for file in store.list(FOLDER)}
         assert stored == output.sizes, "an index has only files that `IndexOutput` has created"
-        folder = self._folder(store, output.sizes, kind)
+        folder = self._folder(store, output.sizes, type_)
         return BuiltIndex(store, output.sizes, details, folder)
 
     def _folder(
-        self, store: MemoryStore, sizes: Mapping[str, int], kind: pa.DataType
+        self, store: MemoryStore, sizes: Mapping[str, int], type_: pa.DataType
     ) -> IndexFolder:
         version = self.spec.version_for(stable_row_ids=False)
-        return IndexFolder(store, FOLDER, sizes, get_manager().encodings, kind, version)
+        return IndexFolder(store, FOLDER, sizes, get_manager().encodings, type_, version)
 
     def _open(self, built: BuiltIndex) -> OpenIndex:
         return self._type().open(built.folder, built.details)

@@ -172,9 +172,9 @@ def _of_type(type_: pa.DataType) -> pa.Array:
 
 def queries_for(values: pa.Array) -> Iterator[PlainQuery]:
     """Queries of all kinds that fit the type of ``values``, for some of its values and others."""
-    kind = values.type
+    type_ = values.type
     yield IsNull()
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
         items = _picked(values.flatten(), 4)
         for length in {1, len(items)} - {0}:
             yield HasAny(items[:length])
@@ -187,7 +187,7 @@ def queries_for(values: pa.Array) -> Iterator[PlainQuery]:
     if len(picked):
         yield IsIn(picked)
     yield from _ranges(picked)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_):
         for text in picked.to_pylist():
             yield from _of_text(text)
 
@@ -297,21 +297,21 @@ def _has(lists: pa.Array, value: pa.Array) -> Mask:
 
 def comparable(values: pa.Array) -> npt.NDArray[Any]:
     """Keys that compare as an index orders ``values``, which are not null."""
-    kind = values.type
-    if pa.types.is_floating(kind):
-        width = kind.bit_width
+    type_ = values.type
+    if pa.types.is_floating(type_):
+        width = type_.bit_width
         bits = np.ascontiguousarray(values.to_numpy(zero_copy_only=False)).view(f"i{width // 8}")
         # The lower bits of negative floats count downwards.
         mask = np.array((1 << (width - 1)) - 1, bits.dtype)
         ordered: npt.NDArray[Any] = np.where(bits < 0, bits ^ mask, bits)
         return ordered
-    if pa.types.is_boolean(kind):
+    if pa.types.is_boolean(type_):
         return np.asarray(values)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_):
         values = values.cast(pa.large_binary())
-    elif not pa.types.is_decimal(kind) and pa.types.is_primitive(kind):
-        sign = "u" if pa.types.is_unsigned_integer(kind) else "i"
-        whole = {"u": "uint", "i": "int"}[sign] + str(kind.bit_width)
+    elif not pa.types.is_decimal(type_) and pa.types.is_primitive(type_):
+        sign = "u" if pa.types.is_unsigned_integer(type_) else "i"
+        whole = {"u": "uint", "i": "int"}[sign] + str(type_.bit_width)
         return np.asarray(values.view(whole))
     objects = np.empty(len(values), object)
     objects[:] = values.to_pylist()

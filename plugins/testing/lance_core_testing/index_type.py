@@ -82,8 +82,10 @@ class IndexTypeTests(IndexBuilder):
 
     def samples(self) -> Mapping[str, pa.Array]:
         """Columns of accepted types, with nulls, by name."""
-        kind = self._type()
-        return {name: array for name, array in sample_arrays().items() if kind.accepts(array.type)}
+        index_type = self._type()
+        return {
+            name: array for name, array in sample_arrays().items() if index_type.accepts(array.type)
+        }
 
     def indexed(self, values: pa.Array) -> pa.Array:
         """What queries compare of ``values``, a part of a column: by default the values."""

@@ -119,12 +119,12 @@ class SqlFunctionTests:
 
     def test_columns_without_values_are_accepted(self) -> None:
         for what, arguments in self._calls():
-            kind = self._node(arguments).type
+            type_ = self._node(arguments).type
             for position, values in enumerate(arguments):
                 all_null = list(arguments)
                 all_null[position] = pa.nulls(len(values), values.type)
                 got = self._values(all_null)
-                assert got.type == kind, f"{what}, argument {position + 1} is NULL: {got.type}"
+                assert got.type == type_, f"{what}, argument {position + 1} is NULL: {got.type}"
                 assert self.nulls is not None or got.null_count == len(got), (
                     f"{what}, argument {position + 1} is NULL: {got!r}"
                 )

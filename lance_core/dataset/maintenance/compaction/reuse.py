@@ -54,7 +54,7 @@ def extended(
     before = reuse_index(snapshot)
     added = ReuseVersion(snapshot.version, tuple(_group(*group) for group in groups))
     versions = (*fragment_reuse(snapshot).versions, added)
-    covered = fragment_bitmap(digest.id for one in added.groups for digest in one.new)
+    covered = fragment_bitmap(digest.id for group in added.groups for digest in group.new)
     if before is not None and before.fragments is not None:
         covered |= before.fragments
     uuid = environment.new_uuid()

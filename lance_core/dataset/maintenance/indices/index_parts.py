@@ -52,7 +52,7 @@ def merge_parts(snapshot: Snapshot, index_uuid: str, environment: Environment = 
     Raises `InvalidInputError` without parts, and what `existing_segments.merge` raises.
     """
     uuid, store = to_uuid(index_uuid), snapshot.root.store
-    paths = [one.path for one in store.list(_folder(uuid)) if one.path.endswith(_SUFFIX)]
+    paths = [file.path for file in store.list(_folder(uuid)) if file.path.endswith(_SUFFIX)]
     if not paths:
         raise InvalidInputError(f"index {index_uuid} has no parts: create them with fragment_ids")
     parts = [part for path in sorted(paths) for part in parse_index_section(bytes(store.get(path)))]

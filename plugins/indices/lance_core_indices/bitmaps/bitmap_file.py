@@ -45,10 +45,10 @@ class BitmapFile:
     Values may have any order and the null any place, as in older files.
     """
 
-    def __init__(self, folder: IndexFolder, kind: pa.DataType) -> None:
-        self.kind = kind
+    def __init__(self, folder: IndexFolder, type_: pa.DataType) -> None:
+        self.kind = type_
         self.reader = folder.reader(FILE_NAME)
-        self._check_schema(kind)
+        self._check_schema(type_)
         keys = plain_values(self.reader.read([KEYS])[KEYS].combine_chunks())
         order = sort_indices(keys)
         self._keys = keys
@@ -62,9 +62,9 @@ class BitmapFile:
             MAX_CACHED_BYTES, lambda entry: entry[1]
         )
 
-    def _check_schema(self, kind: pa.DataType) -> None:
+    def _check_schema(self, type_: pa.DataType) -> None:
         schema = self.reader.schema
-        for name, expected in ((KEYS, kind), (BITMAPS, pa.binary())):
+        for name, expected in ((KEYS, type_), (BITMAPS, pa.binary())):
             if name not in schema.names:
                 raise CorruptFileError(f"the column {name!r} is missing", FILE_NAME)
             stored_type = schema.field(name).type

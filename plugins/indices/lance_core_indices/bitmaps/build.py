@@ -32,12 +32,12 @@ _SHARES = MemoryShares(256 << 20)
 
 
 def sorted_groups(
-    kind: pa.DataType, batches: Iterable[tuple[pa.Array, RowNumbers]], output: IndexOutput
+    type_: pa.DataType, batches: Iterable[tuple[pa.Array, RowNumbers]], output: IndexOutput
 ) -> Iterator[KeyedBlobs]:
     """The distinct values of ``batches``, ascending, with their rows."""
     grouping = Grouping()
     runs: list[Run] = []
-    schema = pa.schema([(KEYS, plain_type(kind)), (BITMAPS, pa.binary())])
+    schema = pa.schema([(KEYS, plain_type(type_)), (BITMAPS, pa.binary())])
 
     def spill() -> None:
         path = output.scratch() / f"groups-{len(runs)}.arrow"
@@ -68,17 +68,17 @@ def _blocks(batches: Batches) -> Iterator[KeyedBlobs]:
 
 def write_groups(
     output: IndexOutput,
-    kind: pa.DataType,
+    type_: pa.DataType,
     groups: Iterator[KeyedBlobs],
     finish: Callable[[IndexFileWriter], None] | None = None,
 ) -> None:
     """Write ``groups`` to the file of the index; ``finish`` is called before the file is closed."""
     # The keys are nullable in any column: the layout has no other form.
-    schema = pa.schema([pa.field(KEYS, kind), pa.field(BITMAPS, pa.binary())])
+    schema = pa.schema([pa.field(KEYS, type_), pa.field(BITMAPS, pa.binary())])
     count = 0
     with output.create(FILE_NAME, schema) as writer:
         for keys, blobs in groups:
-            stored = keys.dictionary_encode().cast(kind) if keys.type != kind else keys
+            stored = keys.dictionary_encode().cast(type_) if keys.type != type_ else keys
             writer.write(pa.record_batch([stored, blobs], schema=schema))
             count += len(keys)
         writer.add_metadata(STATISTICS_KEY, f'{{"num_bitmaps":{count}}}')

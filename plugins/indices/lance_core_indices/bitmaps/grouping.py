@@ -28,9 +28,9 @@ class KeyedBlobs(NamedTuple):
     blobs: pa.Array
 
 
-def plain_type(kind: pa.DataType) -> pa.DataType:
+def plain_type(type_: pa.DataType) -> pa.DataType:
     """The value type of a dictionary type; other types unchanged."""
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
+    return type_.value_type if pa.types.is_dictionary(type_) else type_
 
 
 def plain_values(values: pa.Array) -> pa.Array:

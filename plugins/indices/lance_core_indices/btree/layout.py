@@ -28,19 +28,19 @@ UNSTATED_BATCH_SIZE = 4096
 """Rows of a page in files without ``batch_size``: a rule of the format, whatever the default is."""
 
 
-def page_schema(kind: pa.DataType) -> pa.Schema:
+def page_schema(type_: pa.DataType) -> pa.Schema:
     """The schema of ``page_data.lance``."""
     return pa.schema(
-        [pa.field("values", kind), pa.field("ids", pa.uint64(), nullable=False)],
+        [pa.field("values", type_), pa.field("ids", pa.uint64(), nullable=False)],
     )
 
 
-def lookup_schema(kind: pa.DataType, batch_size: int) -> pa.Schema:
+def lookup_schema(type_: pa.DataType, batch_size: int) -> pa.Schema:
     """The schema of ``page_lookup.lance``."""
     return pa.schema(
         [
-            pa.field("min", kind),
-            pa.field("max", kind),
+            pa.field("min", type_),
+            pa.field("max", type_),
             pa.field("null_count", pa.uint32(), nullable=False),
             pa.field("page_idx", pa.uint32(), nullable=False),
         ],
@@ -50,7 +50,7 @@ def lookup_schema(kind: pa.DataType, batch_size: int) -> pa.Schema:
 
 def write_pages(
     output: IndexOutput,
-    kind: pa.DataType,
+    type_: pa.DataType,
     batch_size: int,
     batches: Iterator[IndexBatch],
     num_rows: int,
@@ -59,11 +59,11 @@ def write_pages(
 
     ``num_rows`` is the expected number of rows, for the progress.
     """
-    bounds = _PageBounds(kind, batch_size)
-    schema = page_schema(kind)
+    bounds = _PageBounds(type_, batch_size)
+    schema = page_schema(type_)
     with output.create(PAGE_DATA, schema) as file:
         for values, rows in batches:
-            stored = _as_stored(values, kind)
+            stored = _as_stored(values, type_)
             file.write(pa.RecordBatch.from_arrays([stored, from_numpy(rows)], schema=schema))
             bounds.add(stored)
             output.progress("write pages", bounds.num_rows, num_rows)
@@ -72,21 +72,21 @@ def write_pages(
         file.write(lookup)
 
 
-def _as_stored(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """``values`` with type ``kind``; values of dictionaries are sorted without dictionaries."""
-    if values.type == kind:
+def _as_stored(values: pa.Array, type_: pa.DataType) -> pa.Array:
+    """``values`` with type ``type_``; values of dictionaries are sorted without dictionaries."""
+    if values.type == type_:
         return values
-    return values.dictionary_encode().cast(kind)
+    return values.dictionary_encode().cast(type_)
 
 
 class _PageBounds:
     """Collects the rows of the lookup."""
 
-    def __init__(self, kind: pa.DataType, batch_size: int) -> None:
-        self._kind = kind
+    def __init__(self, type_: pa.DataType, batch_size: int) -> None:
+        self._kind = type_
         self._batch_size = batch_size
-        self._first = [pa.array([], kind)]
-        self._last = [pa.array([], kind)]
+        self._first = [pa.array([], type_)]
+        self._last = [pa.array([], type_)]
         self._end = self._last[0]
         self._num_nulls = 0
         self.num_rows = 0

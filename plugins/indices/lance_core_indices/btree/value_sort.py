@@ -21,8 +21,8 @@ class ValueSort:
     Equal values keep the order in which they are added.
     """
 
-    def __init__(self, kind: pa.DataType, scratch: Callable[[], Path]) -> None:
-        self._kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    def __init__(self, type_: pa.DataType, scratch: Callable[[], Path]) -> None:
+        self._kind = type_.value_type if pa.types.is_dictionary(type_) else type_
         self._scratch = scratch
         self._sort = ExternalSort(scratch, MEMORY_BYTES)
         self._nulls: list[RowNumbers] = []

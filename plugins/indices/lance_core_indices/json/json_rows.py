@@ -83,7 +83,7 @@ class JsonRows:
         rows: IndexRows,
         path: str,
         scratch: Callable[[], Path],
-        kind: pa.DataType | None = None,
+        type_: pa.DataType | None = None,
     ) -> None:
         self._path = path
         self._steps = parse_path(path)
@@ -91,9 +91,9 @@ class JsonRows:
         self._waiting = _Spool(scratch)
         self._batches = map(self._found, rows.batches())
         self._first: _Found | None = None
-        self.kind = kind
+        self.kind = type_
         """The type of the values; None if there are none."""
-        if kind is None:
+        if type_ is None:
             self._first = next(self._until_value(), None)
             if self._first is not None:
                 self.kind = self._kind_of_first(self._first)
@@ -170,11 +170,11 @@ class RowsAfterNulls:
     """Rows of which the first have no value: ``nulls``, and those of ``rows`` after them."""
 
     def __init__(
-        self, nulls: Iterable[RowNumbers], rows: IndexRows | None, kind: pa.DataType
+        self, nulls: Iterable[RowNumbers], rows: IndexRows | None, type_: pa.DataType
     ) -> None:
         self._nulls = tuple(nulls)
         self._rows = rows
-        self.type = kind
+        self.type = type_
 
     @property
     def num_rows(self) -> int:

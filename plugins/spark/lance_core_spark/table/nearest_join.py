@@ -108,14 +108,14 @@ def _vectors(dataset: lance_core.LanceDataset, column: str) -> pa.DataType:
     """
     if column not in dataset.schema.names:
         raise ColumnNotFoundError(f"the table has no column {shortened(column)}")
-    kind = dataset.schema.field(column).type
-    if isinstance(kind, pa.BaseExtensionType):
-        kind = kind.storage_type
-    item = kind.value_type if pa.types.is_fixed_size_list(kind) else pa.null()
+    type_ = dataset.schema.field(column).type
+    if isinstance(type_, pa.BaseExtensionType):
+        type_ = type_.storage_type
+    item = type_.value_type if pa.types.is_fixed_size_list(type_) else pa.null()
     if not pa.types.is_floating(item) and item != pa.uint8():
-        raise InvalidTypeError(f"column {shortened(column)} has no vectors but {kind}")
+        raise InvalidTypeError(f"column {shortened(column)} has no vectors but {type_}")
     # Queries of float16 vectors keep the numbers that they have.
-    return pa.list_(pa.float32() if item == pa.float16() else item, kind.list_size)
+    return pa.list_(pa.float32() if item == pa.float16() else item, type_.list_size)
 
 
 def _is_bytes(vectors: pa.DataType) -> bool:

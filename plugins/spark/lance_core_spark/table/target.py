@@ -81,7 +81,7 @@ class Target:
                 try:
                     yield from run_changes(changes.rows, task)
                 finally:
-                    for frame in changes.kept:
+                    for frame in changes.cached:
                         frame.unpersist()
 
         with job_description(self.spark, f"{how.verb} {self.table}"):
@@ -93,13 +93,13 @@ class Changes:
     """The changed rows of a version; see `run_changes` for the columns of ``rows``.
 
     ``actions``: see `LanceDataset.write_row_changes`. ``columns``: those that ``rows`` have new
-    values for. ``kept``: data frames that Spark keeps until the changes are written.
+    values for. ``cached``: data frames that Spark keeps until the changes are written.
     """
 
     rows: DataFrame
     actions: tuple[frozenset[str] | None, ...]
     columns: tuple[str, ...] = ()
-    kept: tuple[DataFrame, ...] = ()
+    cached: tuple[DataFrame, ...] = ()
 
 
 def column_types(dataset: lance_core.LanceDataset, names: Iterable[str]) -> dict[str, st.DataType]:

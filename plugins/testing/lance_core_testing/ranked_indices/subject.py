@@ -72,8 +72,8 @@ class RankedSubject(IndexBuilder):
     def _query(self, targets: Any, k: int = 10) -> RankedQuery:
         """The query for targets, as a scan makes it."""
         made: RankedSearch = resolve_factory(self.search.factory, self.search.name)()
-        kind = self.values().type
-        return made.query(self.argument(targets, k), _OneColumn(kind))
+        type_ = self.values().type
+        return made.query(self.argument(targets, k), _OneColumn(type_))
 
     def _opened(self, built: BuiltIndex) -> RankedIndex:
         opened = self._open(built)
@@ -174,8 +174,8 @@ def allowed_of(rows: RowNumbers, chosen: npt.NDArray[np.bool_], share: float) ->
 class _OneColumn:
     """The `SearchedColumns` of a version with one column, which has no index."""
 
-    def __init__(self, kind: pa.DataType) -> None:
-        self._kind = kind
+    def __init__(self, type_: pa.DataType) -> None:
+        self._kind = type_
 
     def __call__(self, path: str) -> pa.DataType:
         return {COLUMN: self._kind}[path]
