@@ -8,7 +8,8 @@
 static int add_all(PyObject *module) {
     PyMethodDef *groups[] = {
         codewords_methods,
-        hnsw_methods,
+        hnsw_change_methods,
+        hnsw_search_methods,
         nearest_methods,
         rabit_methods,
         scan_batch_methods,

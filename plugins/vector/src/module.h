@@ -50,7 +50,8 @@ INLINE floats_t same_floats(float value) {
 }
 
 extern PyMethodDef codewords_methods[];
-extern PyMethodDef hnsw_methods[];
+extern PyMethodDef hnsw_change_methods[];
+extern PyMethodDef hnsw_search_methods[];
 extern PyMethodDef nearest_methods[];
 extern PyMethodDef rabit_methods[];
 extern PyMethodDef scan_batch_methods[];

@@ -16,7 +16,7 @@ from lance_core_vector.loops.library import native
 
 
 class Space(IntEnum):
-    """What vectors are compared by, one a row; the numbers are those of ``hnsw.c``."""
+    """What vectors are compared by, one a row; the numbers are those of ``hnsw.h``."""
 
     L2_BYTES = 0
     """The squared distance of bytes."""
