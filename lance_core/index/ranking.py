@@ -260,10 +260,9 @@ def best_of(
 ) -> Hits:
     """The best ``count`` of ``rows`` with these scores; ties by row number, NaN left out."""
     keys = scores if ascending else -scores
-    if len(keys) <= count and _is_ordered(rows, keys) and not np.isnan(keys[:1]).any():
-        return Hits(rows, scores.astype(np.float32, copy=False))
-    near = lowest(keys, count)
-    rows, keys = rows[near], keys[near]
+    if len(keys) > count or np.isnan(keys).any():
+        near = lowest(keys, count)
+        rows, keys = rows[near], keys[near]
     if not _is_ordered(rows, keys):
         order = np.lexsort((rows, keys))
         rows, keys = rows[order], keys[order]

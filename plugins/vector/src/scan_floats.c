@@ -58,32 +58,21 @@ INLINE float product_and_square(const float *vector, const float *query, int64_t
     return sum;
 }
 
-/* Squared differences. To leave a row whose sum is too great already would take longer: the processor
- * fetches what follows only where all is read. */
-INLINE void scan_differences(const floats_scan_t *s, best_t *best) {
-    int64_t position = 0;
-    for (int64_t number = 0; number < s->partitions.number; number++) {
-        const int64_t rows = s->partitions.rows[number].len / 8;
-        const float *vector = s->partitions.codes[number].buf;
-        const uint64_t *ids = s->partitions.rows[number].buf;
-        const uint8_t *mask = s->partitions.masks ? s->partitions.masks[number].buf : NULL;
-        float limit = limit_of(best);
-        for (int64_t row = 0; row < rows; row++, vector += s->width) {
-            if (mask && !mask[row])
-                continue;
-            const float score = squared_difference(vector, s->query, s->width);
-            if (score <= limit) {
-                offer(best, score, ids[row], position + row);
-                limit = limit_of(best);
-            }
-        }
-        position += rows;
-    }
+enum { BY_DIFFERENCES, BY_PRODUCTS, BY_ANGLES };
+
+/* The score of a vector. To leave a row whose sum is too great already would take longer: the processor
+ * fetches what follows only where all is read. `square`: of the length of the vector, by angles. */
+INLINE float score_of(const floats_scan_t *s, int kind, const float *vector, float *square) {
+    if (kind == BY_DIFFERENCES)
+        return squared_difference(vector, s->query, s->width);
+    if (kind == BY_PRODUCTS)
+        return -product(vector, s->query, s->width);
+    const float found = product_and_square(vector, s->query, s->width, square);
+    return -(found / sqrtf(*square)); /* NaN for a vector of zeros */
 }
 
-/* Minus the products; `by_angle`: minus the cosines, times the length of the query. The size is -1 if
- * the length of a vector is not finite. */
-INLINE void scan_products(const floats_scan_t *s, int by_angle, best_t *best) {
+/* The size is -1 if the length of a vector is not finite, by angles. */
+INLINE void scan_kind(const floats_scan_t *s, int kind, best_t *best) {
     int64_t position = 0;
     for (int64_t number = 0; number < s->partitions.number; number++) {
         const int64_t rows = s->partitions.rows[number].len / 8;
@@ -95,17 +84,13 @@ INLINE void scan_products(const floats_scan_t *s, int by_angle, best_t *best) {
             if (mask && !mask[row])
                 continue;
             float square = 1;
-            float score = by_angle ? product_and_square(vector, s->query, s->width, &square)
-                                   : product(vector, s->query, s->width);
-            if (by_angle) {
-                if (square == INFINITY) {
-                    best->size = -1;
-                    return;
-                }
-                score /= sqrtf(square); /* NaN for a vector of zeros */
+            const float score = score_of(s, kind, vector, &square);
+            if (square == INFINITY) {
+                best->size = -1;
+                return;
             }
-            if (-score <= limit) {
-                offer(best, -score, ids[row], position + row);
+            if (score <= limit) {
+                offer(best, score, ids[row], position + row);
                 limit = limit_of(best);
             }
         }
@@ -113,15 +98,14 @@ INLINE void scan_products(const floats_scan_t *s, int by_angle, best_t *best) {
     }
 }
 
-enum { BY_DIFFERENCES, BY_PRODUCTS, BY_ANGLES };
-
+/* Each kind is compiled apart. */
 INLINE void scan_any(const floats_scan_t *s, int kind, best_t *best) {
     if (kind == BY_DIFFERENCES)
-        scan_differences(s, best);
+        scan_kind(s, BY_DIFFERENCES, best);
     else if (kind == BY_PRODUCTS)
-        scan_products(s, 0, best);
+        scan_kind(s, BY_PRODUCTS, best);
     else
-        scan_products(s, 1, best);
+        scan_kind(s, BY_ANGLES, best);
 }
 
 #ifdef WITH_FMA
