@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from lance_core.hookspecs.searches import (
     merged,
 )
 from lance_core_vector.kinds.query_batch import FEW_ALLOWED, best_of_queries
-from lance_core_vector.loops.threads import in_threads
+from lance_core_vector.loops.threads import in_threads, parts_of
 from lance_core_vector.partitions.index_files import ROW_ID
 from lance_core_vector.partitions.partition_cache import PartitionCache
 from lance_core_vector.partitions.probing import num_probes
@@ -30,6 +31,7 @@ from lance_core_vector.query import NearestIndex, VectorQuery
 
 if TYPE_CHECKING:
     from lance_core_vector.distances import Metric
+    from lance_core_vector.loops.best_rows import Masks
     from lance_core_vector.partitions.index_files import IndexFiles, IvfModel
     from lance_core_vector.partitions.partition_cache import Partition
     from lance_core_vector.quantizers.base import Quantizer, Scorer
@@ -285,16 +287,39 @@ def best_in(
     if query.has_range and not query.refines:
         return _best_in_range(partitions, scorer, query, count, allowed)
     if allowed is None:
-        return scorer.top(partitions, count, None)
+        return _top(partitions, scorer, count, None)
     if allowed.share >= FEW_ALLOWED:
         wanted = min(num_rows, int(1.25 * count / allowed.share) + _SPARE_ROWS)
-        found = scorer.top(partitions, wanted, None)
+        found = _top(partitions, scorer, wanted, None)
         mask = allowed.mask(found.rows)
         if wanted == num_rows or len(found.rows) < wanted or np.count_nonzero(mask) >= count:
             return Hits(found.rows[mask][:count], found.scores[mask][:count])
     mask = allowed.mask(np.concatenate([one.rows for one in partitions]))
     ends = np.cumsum([len(one.rows) for one in partitions])
-    return scorer.top(partitions, count, np.split(mask, ends[:-1]))
+    return _top(partitions, scorer, count, np.split(mask, ends[:-1]))
+
+
+def _top(partitions: Sequence[Partition], scorer: Scorer, count: int, masks: Masks | None) -> Hits:
+    """See `Scorer.top`; in threads where there are rows enough for them."""
+    sizes = [len(one.rows) for one in partitions]
+    parts = min(len(partitions), len(parts_of(sum(sizes), scorer.rows_of_part)))
+    if parts < 2:
+        return scorer.top(partitions, count, masks)
+    groups: list[list[int]] = [[] for _ in range(parts)]
+    filled = [0] * parts
+    for number in np.argsort(sizes)[::-1].tolist():
+        least = filled.index(min(filled))
+        filled[least] += sizes[number]
+        groups[least].append(number)
+
+    def best(group: list[int]) -> Hits:
+        group.sort()  # the nearest first
+        some = [partitions[number] for number in group]
+        own = None if masks is None else [masks[number] for number in group]
+        size = sum(sizes[number] for number in group)
+        return copy(scorer).top(some, min(count, size), own)  # scorers note their errors
+
+    return merged(list(in_threads(best, groups)), count, ascending=True)
 
 
 def _best_in_range(

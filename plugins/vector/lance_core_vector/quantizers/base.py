@@ -29,6 +29,8 @@ class Scorer(ABC):
 
     error = 0.0
     """The most by which `scores` may differ from `exact`; 0 if they are the same."""
+    rows_of_part: int
+    """Rows that `top` ranks in about a millisecond, so that another thread pays for as many."""
 
     @abstractmethod
     def scores(self, partitions: Sequence[Partition]) -> Distances:

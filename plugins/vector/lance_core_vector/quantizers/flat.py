@@ -34,6 +34,10 @@ _ROWS_AT_ONCE = 4096
 """Rows whose exact distances are computed at once."""
 
 
+_PART_NUMBERS = 1 << 21
+"""Numbers that are compared in a millisecond, see `Scorer.rows_of_part`."""
+
+
 class FlatQuantizer(Quantizer):
     """The vectors themselves: distances are exact."""
 
@@ -65,6 +69,7 @@ class _Scorer(Scorer):
     def __init__(self, metric: Metric, query: Vector) -> None:
         self._metric = metric
         self._query = query
+        self.rows_of_part = _PART_NUMBERS // len(query)
 
     def scores(self, partitions: Sequence[Partition]) -> Distances:
         return np.concatenate([self._metric.exact(one.codes[0], self._query) for one in partitions])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -65,6 +65,13 @@ MAX_BITS = 9
 ERROR_FACTOR = 3.0
 """How many times the stored error scores by signs may be wrong by: 5.7 standard deviations, which
 one row in 100 million exceeds."""
+
+_PART_CODES, _PART_NUMBERS = 14 << 20, 3 << 20
+"""Codes that are compared in a millisecond by compiled loops and by numpy, see
+`Scorer.rows_of_part`."""
+
+_SIGNS_PER_CODE = 8
+"""Signs that are compared in the time of one code."""
 
 _REFINEMENTS = (None, 20, 8, 4, 2, 2, 2, None)
 """See `Quantizer.refinement`: by the number of bits; of more than all as of the last."""
@@ -242,6 +249,18 @@ def _rotation(files: IndexFiles, width: int) -> Rotation:
     return MatrixRotation(rotation.reshape(width, width))
 
 
+class PartitionTerms(NamedTuple):
+    """What the add factors of the rows of each partition are multiplied with, and what is added."""
+
+    factors: npt.NDArray[np.float32]
+    bases: npt.NDArray[np.float32]
+
+    @classmethod
+    def of(cls, factors: npt.NDArray[Any], bases: npt.NDArray[Any]) -> PartitionTerms:
+        """The terms in the precision of scores."""
+        return cls(factors.astype(np.float32), bases.astype(np.float32))
+
+
 class _Scorer(Scorer):
     def __init__(self, quantizer: RabitQuantizer, query: Vector) -> None:
         self._quantizer = quantizer
@@ -249,14 +268,14 @@ class _Scorer(Scorer):
         rotated = quantizer.rotation.of_query(query)
         self._rotated = rotated.astype(np.float32)
         self._half = 0.5 * float(rotated.sum())
+        self.rows_of_part = (_PART_CODES if is_compiled() else _PART_NUMBERS) // len(rotated)
 
     def top(self, partitions: Sequence[Partition], count: int, masks: Masks | None) -> Hits:
         """By the rounded scores; those of the best rows, and of some more, are computed again."""
         codes: list[Any] = [one.codes for one in partitions]
-        each = [self._of_partition(one.number) for one in partitions]
-        factors, bases = np.ascontiguousarray(np.array(each, np.float32).T)
         rows = [one.rows for one in partitions]
-        found = self._best(codes, rows, masks, factors, bases, count + SPARE_ROWS)
+        each = self._of_partitions(partitions)
+        found = self._best(codes, rows, masks, each, count + SPARE_ROWS)
         which, at = places_of([len(one) for one in rows], found.positions)
         near = self._codes_at([one[0] for one in codes], which, at).astype(np.float64)
         added, scales = (
@@ -264,7 +283,7 @@ class _Scorer(Scorer):
             for column in (1, 2)
         )
         products = np.einsum("ij,j->i", near, self._rotated)
-        exact = (products + self._half) * scales + added * factors[which] + bases[which]
+        exact = (products + self._half) * scales + added * each.factors[which] + each.bases[which]
         return best_of(found.rows, exact.astype(np.float32), count, ascending=True)
 
     def _best(
@@ -272,17 +291,14 @@ class _Scorer(Scorer):
         codes: Sequence[Any],
         rows: Sequence[npt.NDArray[np.uint64]],
         masks: Masks | None,
-        factors: npt.NDArray[np.float32],
-        bases: npt.NDArray[np.float32],
+        each: PartitionTerms,
         count: int,
     ) -> BestRows:
-        """The best rows by their rounded scores; see `_of_partition` for the factors and bases."""
-        return best_by_rabit(codes, rows, masks, self._terms(factors, bases), count)
+        """The best rows by their rounded scores."""
+        return best_by_rabit(codes, rows, masks, self._terms(each), count)
 
-    def _terms(
-        self, factors: npt.NDArray[np.float32], bases: npt.NDArray[np.float32]
-    ) -> RabitTerms:
-        return RabitTerms(self._rotated, self._half, factors, bases)
+    def _terms(self, each: PartitionTerms) -> RabitTerms:
+        return RabitTerms(self._rotated, self._half, *each)
 
     def _codes_at(
         self,
@@ -295,13 +311,14 @@ class _Scorer(Scorer):
 
     def scores(self, partitions: Sequence[Partition]) -> Distances:
         parts = []
-        for partition in partitions:
+        for partition, factor, base in zip(
+            partitions, *self._of_partitions(partitions), strict=True
+        ):
             codes, add, scale, *_ = partition.codes
             found = self._products(codes, partition.number)
             found *= scale
-            factor, base = self._of_partition(partition.number)
-            found += add if factor == 1 else add * np.float32(factor)
-            found += np.float32(base)
+            found += add if factor == 1 else add * factor
+            found += base
             parts.append(found)
         return np.concatenate(parts)
 
@@ -311,15 +328,19 @@ class _Scorer(Scorer):
         found += np.float32(self._half)
         return found
 
-    def _of_partition(self, number: int) -> tuple[float, float]:
-        """What the add factors of a partition are multiplied with, and what is added."""
-        centroid: npt.NDArray[Any] = self._quantizer.model.centroids[number].astype(np.float64)
+    def _of_partitions(self, partitions: Sequence[Partition]) -> PartitionTerms:
+        centroids = self._centroids(partitions)
         if self._quantizer.metric != "dot":
-            difference = self._query - centroid
-            return 1.0, float(difference @ difference)
-        product, square = float(self._query @ centroid), float(centroid @ centroid)
-        factor = product / square if square else 0.0
-        return factor, 1 - product - factor
+            differences = self._query - centroids
+            bases = np.einsum("ij,ij->i", differences, differences)
+            return PartitionTerms.of(np.ones(len(bases)), bases)
+        products, squares = centroids @ self._query, np.einsum("ij,ij->i", centroids, centroids)
+        factors = np.divide(products, squares, out=np.zeros_like(squares), where=squares != 0)
+        return PartitionTerms.of(factors, 1 - products - factors)
+
+    def _centroids(self, partitions: Sequence[Partition]) -> npt.NDArray[np.float64]:
+        centroids = self._quantizer.model.centroids[[one.number for one in partitions]]
+        return centroids.astype(np.float64)
 
 
 class _BoundedScorer(_Scorer):
@@ -327,13 +348,12 @@ class _BoundedScorer(_Scorer):
 
     def __init__(self, quantizer: RabitQuantizer, query: Vector) -> None:
         super().__init__(quantizer, query)
+        self.rows_of_part *= _SIGNS_PER_CODE
         self._tables = sign_tables(self._rotated)
 
-    def _terms(
-        self, factors: npt.NDArray[np.float32], bases: npt.NDArray[np.float32]
-    ) -> RabitTerms:
-        reaches = np.float32(ERROR_FACTOR) * np.sqrt(bases)
-        return RabitTerms(self._rotated, self._half, factors, bases, self._tables, reaches)
+    def _terms(self, each: PartitionTerms) -> RabitTerms:
+        reaches = np.float32(ERROR_FACTOR) * np.sqrt(each.bases)
+        return RabitTerms(self._rotated, self._half, *each, self._tables, reaches)
 
 
 class _SignScorer(_Scorer):
@@ -341,29 +361,26 @@ class _SignScorer(_Scorer):
 
     def __init__(self, quantizer: RabitQuantizer, query: Vector) -> None:
         super().__init__(quantizer, query)
+        if is_compiled():
+            self.rows_of_part *= _SIGNS_PER_CODE
         self._tables = sign_tables(self._rotated)
 
     def scores(self, partitions: Sequence[Partition]) -> Distances:
-        each = [self._of_partition(one.number) for one in partitions]
-        factors, bases = np.array(each, np.float32).T
         codes: list[Any] = [one.codes for one in partitions]
-        return sign_scores(codes, self._sign_terms(factors, bases))
+        return sign_scores(codes, self._sign_terms(self._of_partitions(partitions)))
 
     def _best(
         self,
         codes: Sequence[Any],
         rows: Sequence[npt.NDArray[np.uint64]],
         masks: Masks | None,
-        factors: npt.NDArray[np.float32],
-        bases: npt.NDArray[np.float32],
+        each: PartitionTerms,
         count: int,
     ) -> BestRows:
-        return best_by_signs(codes, rows, masks, self._sign_terms(factors, bases), count)
+        return best_by_signs(codes, rows, masks, self._sign_terms(each), count)
 
-    def _sign_terms(
-        self, factors: npt.NDArray[np.float32], bases: npt.NDArray[np.float32]
-    ) -> SignTerms:
-        return SignTerms(self._tables, -self._half, factors, bases)
+    def _sign_terms(self, each: PartitionTerms) -> SignTerms:
+        return SignTerms(self._tables, -self._half, *each)
 
     def _codes_at(
         self,
@@ -393,7 +410,8 @@ class _ResidualScorer(_Scorer):
         found *= np.float32(2 / np.sqrt(len(rotated)))
         return found
 
-    def _of_partition(self, number: int) -> tuple[float, float]:
+    def _of_partitions(self, partitions: Sequence[Partition]) -> PartitionTerms:
         if self._quantizer.metric != "dot":
-            return super()._of_partition(number)
-        return 1.0, -float(self._query @ self._quantizer.model.centroids[number].astype(np.float64))
+            return super()._of_partitions(partitions)
+        products = self._centroids(partitions) @ self._query
+        return PartitionTerms.of(np.ones(len(products)), -products)

@@ -265,7 +265,7 @@ def train_encoder(
         if not len(sample):
             raise TooFewRowsError("there are no rows with a vector")
         return ScalarEncoder.trained(sample)
-    size = PQ_ROWS << parameters.bits
+    size = PQ_ROWS[parameters.bits] << parameters.bits
     if len(sample) > size:
         sample = sample[np.sort(random.choice(len(sample), size, replace=False))]
     centers = sample
