@@ -7,13 +7,47 @@ Buffer: TypeAlias = np.ndarray[Any, Any]
 INTERFACE: int
 
 def count_shared(letters: Buffer, offsets: Buffer, shared: Buffer, /) -> int: ...
+def encode_blocks(
+    documents: Buffer,
+    frequencies: Buffer,
+    counts: Buffer,
+    of_lists: Buffer,
+    size: int,
+    has_score: bool,
+    has_plain_rest: bool,
+    scores: Buffer,
+    out: Buffer,
+    offsets: Buffer,
+    /,
+) -> int: ...
+def encode_impacts(
+    documents: Buffer,
+    frequencies: Buffer,
+    counts: Buffer,
+    of_lists: Buffer,
+    rounded: Buffer,
+    out: Buffer,
+    offsets: Buffer,
+    entries: Buffer,
+    /,
+) -> int: ...
+def encode_streams(
+    documents: Buffer,
+    frequencies: Buffer,
+    counts: Buffer,
+    of_lists: Buffer,
+    positions: Buffer,
+    out: Buffer,
+    offsets: Buffer,
+    /,
+) -> int: ...
 def find_term(data: Buffer, offsets: Buffer, term: bytes, /) -> int: ...
 def invert(
     numbers: Buffer,
     documents: Buffer,
     positions: Buffer,
     ranks: Buffer,
-    lists: Buffer,
+    counts: Buffer,
     own_documents: Buffer,
     frequencies: Buffer,
     own_positions: Buffer,

@@ -7,65 +7,61 @@ typedef struct {
     int64_t count, num_terms;
 } occurrences_t;
 
-/* For each posting its list, document and frequency, by list; `positions` are NULL or those of all. */
+/* The postings of each list, and for each posting its document and frequency, by list; `positions` are
+ * NULL or those of all. */
 typedef struct {
-    int64_t *lists, *documents, *frequencies, *positions;
+    int64_t *counts;
+    int32_t *documents, *frequencies, *positions;
 } postings_t;
 
+/* Sorts; `starts`, `places` and `position_places` have a number for each list. */
+static int64_t sort_by_list(const occurrences_t *o, const postings_t *p, int64_t *starts, int64_t *places,
+                            int64_t *position_places) {
+    memset(places, 0, (size_t)o->num_terms * sizeof *places);
+    for (int64_t i = 0; i < o->count; i++)
+        places[o->ranks[o->numbers[i]]]++;
+    int64_t start = 0;
+    for (int64_t list = 0; list < o->num_terms; list++) {
+        const int64_t count = places[list];
+        position_places[list] = places[list] = starts[list] = start;
+        start += count;
+    }
+    for (int64_t i = 0; i < o->count; i++) {
+        const int64_t list = o->ranks[o->numbers[i]], place = places[list];
+        if (place > starts[list] && p->documents[place - 1] == o->documents[i]) {
+            p->frequencies[place - 1]++;
+        } else {
+            p->documents[place] = o->documents[i];
+            p->frequencies[place] = 1;
+            places[list]++;
+        }
+        if (p->positions)
+            p->positions[position_places[list]++] = o->positions[i];
+    }
+    /* A list has had room for all occurrences of its term. */
+    int64_t number = 0;
+    for (int64_t list = 0; list < o->num_terms; list++) {
+        p->counts[list] = places[list] - starts[list];
+        memmove(p->documents + number, p->documents + starts[list], (size_t)p->counts[list] * 4);
+        memmove(p->frequencies + number, p->frequencies + starts[list], (size_t)p->counts[list] * 4);
+        number += p->counts[list];
+    }
+    return number;
+}
+
 static const char *invert(const occurrences_t *o, const postings_t *p, int64_t *number) {
-    const char *error = NULL;
-    int64_t *starts = calloc((size_t)o->num_terms + 1, sizeof *starts);
-    int64_t *places = malloc((size_t)(o->num_terms + 1) * sizeof *places);
-    int64_t *position_places = malloc((size_t)(o->num_terms + 1) * sizeof *position_places);
-    int32_t *documents = malloc((size_t)(o->count + 1) * sizeof *documents);
-    int32_t *frequencies = malloc((size_t)(o->count + 1) * sizeof *frequencies);
-    if (!starts || !places || !position_places || !documents || !frequencies)
-        error = NO_MEMORY;
-    for (int64_t i = 0; i < o->count && !error; i++) {
+    for (int64_t i = 0; i < o->count; i++)
         if (o->numbers[i] < 0 || o->numbers[i] >= o->num_terms || (i && o->documents[i] < o->documents[i - 1]))
-            error = MISMATCH;
-        else
-            starts[o->numbers[i]]++;
-    }
-    for (int64_t i = 0; i < o->num_terms && !error; i++)
+            return MISMATCH;
+    for (int64_t i = 0; i < o->num_terms; i++)
         if (o->ranks[i] < 0 || o->ranks[i] >= o->num_terms)
-            error = MISMATCH;
-    if (!error) {
-        /* Counts by list in `places`, then where the room of each number begins in `starts`. */
-        memset(places, 0, (size_t)(o->num_terms + 1) * sizeof *places);
-        for (int64_t i = 0; i < o->num_terms; i++)
-            places[o->ranks[i]] += starts[i];
-        int64_t start = 0;
-        for (int64_t list = 0; list < o->num_terms; list++) {
-            const int64_t count = places[list];
-            position_places[list] = places[list] = start;
-            start += count;
-        }
-        memcpy(starts, places, (size_t)o->num_terms * sizeof *starts);
-        starts[o->num_terms] = start;
-        for (int64_t i = 0; i < o->count; i++) {
-            const int64_t list = o->ranks[o->numbers[i]], place = places[list];
-            if (place > starts[list] && documents[place - 1] == o->documents[i]) {
-                frequencies[place - 1]++;
-            } else {
-                documents[place] = o->documents[i];
-                frequencies[place] = 1;
-                places[list]++;
-            }
-            if (p->positions)
-                p->positions[position_places[list]++] = o->positions[i];
-        }
-        int64_t count = 0;
-        for (int64_t list = 0; list < o->num_terms; list++)
-            for (int64_t place = starts[list]; place < places[list]; place++, count++) {
-                p->lists[count] = list;
-                p->documents[count] = documents[place];
-                p->frequencies[count] = frequencies[place];
-            }
-        *number = count;
-    }
-    free(starts), free(places), free(position_places), free(documents), free(frequencies);
-    return error;
+            return MISMATCH;
+    int64_t *room = malloc((size_t)(3 * o->num_terms + 1) * sizeof *room);
+    if (!room)
+        return NO_MEMORY;
+    *number = sort_by_list(o, p, room, room + o->num_terms, room + 2 * o->num_terms);
+    free(room);
+    return NULL;
 }
 
 static PyObject *py_invert(PyObject *self, PyObject *args) {
@@ -78,9 +74,9 @@ static PyObject *py_invert(PyObject *self, PyObject *args) {
     const int64_t count = b[0].len / 4, terms = b[3].len / 8;
     const occurrences_t occurrences = {b[0].buf, b[1].buf, b[2].buf, b[3].buf, count, terms};
     const postings_t postings = {b[4].buf, b[5].buf, b[6].buf, b[7].len ? b[7].buf : NULL};
-    if (!holds(&b[0], count, 4) || !holds(&b[1], count, 4) || !holds(&b[3], terms, 8) || !holds(&b[4], count, 8) ||
-        !holds(&b[5], count, 8) || !holds(&b[6], count, 8) ||
-        (postings.positions && (!holds(&b[2], count, 4) || !holds(&b[7], count, 8))))
+    if (!holds(&b[0], count, 4) || !holds(&b[1], count, 4) || !holds(&b[3], terms, 8) || !holds(&b[4], terms, 8) ||
+        !holds(&b[5], count, 4) || !holds(&b[6], count, 4) ||
+        (postings.positions && (!holds(&b[2], count, 4) || !holds(&b[7], count, 4))))
         return done(b, 8, MISMATCH, 0);
     WITHOUT_GIL(invert(&occurrences, &postings, &number))
     return done(b, 8, error, number);

@@ -7,6 +7,7 @@
 
 static int add_all(PyObject *module) {
     PyMethodDef *groups[] = {
+        encoding_methods,
         inversion_methods,
         ranking_methods,
         vocabulary_methods,

@@ -20,6 +20,7 @@
 
 #define NO_MEMORY "there is not enough memory"
 
+extern PyMethodDef encoding_methods[];
 extern PyMethodDef inversion_methods[];
 extern PyMethodDef ranking_methods[];
 extern PyMethodDef vocabulary_methods[];

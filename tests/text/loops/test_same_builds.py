@@ -12,8 +12,13 @@ from hypothesis import strategies as st
 
 from lance_core_text.analyzers.analyze import analyze_texts
 from lance_core_text.analyzers.parameters import TextParameters
+from lance_core_text.loops.encoding import BlockEncoder
 from lance_core_text.loops.inversion import inverted
 from lance_core_text.loops.library import native, numpy_loops
+from lance_core_text.postings.blocks import BlockLayout
+from lance_core_text.write.encode_blocks import BlockBounds, encode_blocks
+from lance_core_text.write.encode_impacts import encode_impacts
+from lance_core_text.write.encode_positions import encode_streams
 
 LETTERS = "aAbßéÉΣΩ中国𝄞½ \t\v.,_-0٣\u0301\u200d"
 TEXTS = st.lists(st.one_of(st.none(), st.text(LETTERS, max_size=30)), max_size=8)
@@ -82,6 +87,41 @@ def test_posting_lists(seed: int, count: int, terms: int) -> None:
             np.testing.assert_array_equal(ours, theirs)
 
 
+@given(
+    seed=st.integers(0, 999),
+    lengths=st.lists(st.sampled_from([1, 2, 100, 127, 128, 129, 256, 300, 4200]), max_size=5),
+    layout=st.sampled_from([BlockLayout(), BlockLayout(128, True, True), BlockLayout(256, False)]),
+    most=st.sampled_from([1, 3, 900, 1 << 28]),
+)
+def test_bytes_of_lists(seed: int, lengths: list[int], layout: BlockLayout, most: int) -> None:
+    random = np.random.default_rng(seed)
+    counts, total = np.array(lengths, np.int64), sum(lengths)
+    documents = [np.cumsum(random.integers(1, 1 + random.choice([2, 999]), n)) for n in lengths]
+    own = np.concatenate([np.empty(0), *documents]).astype(np.int32)
+    times = np.ones(total, np.int32)
+    some = random.random(total) < 0.05
+    times[some] = random.integers(1, most, some.sum(), endpoint=True)
+    bounds = BlockBounds.of(counts, layout.size)
+    scores = random.random(len(bounds.counts)).astype(np.float32)
+    rounded = random.integers(0, 90, total).astype(np.uint8)
+    frequencies = np.minimum(times, 400)
+    places = random.integers(0, 1000, frequencies.sum())
+    first = np.repeat(np.cumsum(frequencies) - frequencies, frequencies)
+    positions = (np.cumsum(places) - (np.cumsum(places) - places)[first]).astype(np.int32)
+
+    def encoded() -> list[list[int]]:
+        found = [
+            encode_blocks(bounds, own, times, scores, layout),
+            encode_impacts(bounds, own, times, rounded),
+            encode_streams(bounds, frequencies, positions),
+        ]
+        return [part.tolist() for parts in found for part in parts]
+
+    ours = encoded()
+    with numpy_loops():
+        assert encoded() == ours
+
+
 def test_what_does_not_belong_together_is_an_error() -> None:
     words = word_arrays(2)
     kinds, points = np.ones(256, np.uint8), np.empty(0, np.bool_)
@@ -104,7 +144,7 @@ def test_what_does_not_belong_together_is_an_error() -> None:
     for numbers, codes in (([1], [0, 0, 1]), ([1], [0, 0, -1]), ([1], [0, 0])):
         with pytest.raises(ValueError, match="belong together"):
             native.replace_codes(np.array(numbers), np.array(codes, np.int32), *word_arrays(3)[1:5])
-    out = [np.zeros(2, np.int64) for _ in range(4)]
+    out = [np.zeros(1, np.int64), *(np.zeros(2, np.int32) for _ in range(3))]
     for numbers, documents, ranks in (
         ([0, 1], [0, 0], [0]),
         ([0, -1], [0, 0], [0]),
@@ -120,3 +160,20 @@ def test_what_does_not_belong_together_is_an_error() -> None:
                 np.array(ranks),
                 *out,
             )
+    documents, one = np.arange(3, dtype=np.int32), np.ones(1, np.float32)
+    for counts, of_lists in (([2], [1]), ([3], [2]), ([3], [0]), ([129], [1]), ([3, 0], [2])):
+        encoder = BlockEncoder(documents, documents, np.array(counts), np.array(of_lists))
+        with pytest.raises(ValueError, match="belong together"):
+            encoder.blocks(one, BlockLayout())
+        with pytest.raises(ValueError, match="belong together"):
+            encoder.streams(documents)
+        with pytest.raises(ValueError, match="belong together"):
+            encoder.impacts(documents.astype(np.uint8))
+    encoder = BlockEncoder(documents, documents, np.array([3]), np.array([1]))
+    with pytest.raises(ValueError, match="belong together"):
+        encoder.blocks(np.ones(2, np.float32), BlockLayout())
+    for count in (2, 4):  # positions are as many as frequencies say, here 3
+        with pytest.raises(ValueError, match="belong together"):
+            encoder.streams(np.arange(count))
+    with pytest.raises(ValueError, match="belong together"):
+        encoder.impacts(np.zeros(2, np.uint8))

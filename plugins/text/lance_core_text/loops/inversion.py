@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,15 +14,16 @@ Numbers = npt.NDArray[np.int32]
 
 
 class Inverted(NamedTuple):
-    """For each posting its list, document and frequency, by ascending list and document.
+    """Posting lists, one after the other: how many postings each has, and those of all lists.
 
-    ``positions``: those of all postings, as many for each as its frequency.
+    A posting is a document and its frequency; documents ascend. ``positions``: those of all
+    postings, as many for each as its frequency.
     """
 
-    lists: Integers
-    documents: Integers
-    frequencies: Integers
-    positions: Integers | None
+    counts: Integers
+    documents: Numbers
+    frequencies: Numbers
+    positions: Numbers | None
 
 
 def inverted(
@@ -35,12 +36,13 @@ def inverted(
     """
     if not is_compiled():
         return _by_numpy(numbers, documents, positions, ranks)
-    lists, own, frequencies = (np.empty(len(numbers), np.int64) for _ in range(3))
-    of_lists = np.empty(0 if positions is None else len(numbers), np.int64)
+    counts = np.empty(len(ranks), np.int64)
+    own, frequencies = np.empty(len(numbers), np.int32), np.empty(len(numbers), np.int32)
+    of_lists = np.empty(0 if positions is None else len(numbers), np.int32)
     given = np.empty(0, np.int32) if positions is None else positions
-    size = native.invert(numbers, documents, given, ranks, lists, own, frequencies, of_lists)
+    size = native.invert(numbers, documents, given, ranks, counts, own, frequencies, of_lists)
     all_positions = None if positions is None else of_lists
-    return Inverted(lists[:size], own[:size], frequencies[:size], all_positions)
+    return Inverted(counts, own[:size], frequencies[:size], all_positions)
 
 
 def _by_numpy(
@@ -50,16 +52,16 @@ def _by_numpy(
     keys = (ranks[numbers] << 40) | np.arange(len(numbers))
     keys.sort()
     order = keys & ((1 << 40) - 1)
-    own, owners = keys >> 40, documents[order].astype(np.int64)
+    own, owners = keys >> 40, documents[order]
     firsts = np.flatnonzero(_changes(own) | _changes(owners))
     return Inverted(
-        own[firsts],
+        np.bincount(own[firsts], minlength=len(ranks)),
         owners[firsts],
-        np.diff(np.append(firsts, len(own))),
-        None if positions is None else positions[order].astype(np.int64),
+        np.diff(np.append(firsts, len(own))).astype(np.int32),
+        None if positions is None else positions[order],
     )
 
 
-def _changes(values: Integers) -> npt.NDArray[np.bool_]:
+def _changes(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """True for each value that differs from the one before it, and for the first."""
     return np.append(True, values[1:] != values[:-1])[: len(values)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -72,7 +72,7 @@ class Statistics:
 NO_STATISTICS = Statistics(0, 0, {})
 
 
-def weights(frequencies: Integers, norms: Floats) -> Floats:
+def weights(frequencies: npt.NDArray[Any], norms: Floats) -> Floats:
     """The share of the best score that each document has, by how often it has the term."""
     times = frequencies.astype(np.float32)
     found: Floats = times / (times + norms)

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lance_core.hookspecs.analyzers import Integers
+from lance_core_text.loops.encoding import BlockEncoder, Numbers
+from lance_core_text.loops.library import is_compiled
 from lance_core_text.postings.bit_packing import packed_bytes
 from lance_core_text.postings.blocks import BlockLayout
 from lance_core_text.postings.varints import encode_varints
@@ -37,8 +39,8 @@ class BlockBounds(NamedTuple):
 
 def encode_blocks(
     bounds: BlockBounds,
-    documents: Integers,
-    frequencies: Integers,
+    documents: Numbers,
+    frequencies: Numbers,
     scores: Floats,
     layout: BlockLayout,
 ) -> tuple[Bytes, Integers]:
@@ -47,6 +49,10 @@ def encode_blocks(
     ``scores``: the best score of each block, for layouts that have it. Documents ascend in each
     list.
     """
+    if is_compiled():
+        encoder = BlockEncoder(documents, frequencies, bounds.counts, bounds.of_lists)
+        return encoder.blocks(scores, layout)
+    documents, frequencies = documents.astype(np.int64), frequencies.astype(np.int64)
     starts, counts, _ = bounds
     full = np.flatnonzero(counts == layout.size)
     rest = np.flatnonzero(counts < layout.size)

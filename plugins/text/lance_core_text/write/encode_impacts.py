@@ -9,9 +9,14 @@ lengths is not one and follows as a byte.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from lance_core.hookspecs.analyzers import Integers
+from lance_core_text.loops.encoding import BlockEncoder, Numbers
+from lance_core_text.loops.library import is_compiled
 from lance_core_text.postings.varints import encode_varints
 from lance_core_text.write.byte_pieces import Bytes, place_bytes
 from lance_core_text.write.encode_blocks import BlockBounds
@@ -30,13 +35,17 @@ def rounded_lengths(lengths: Integers) -> Integers:
 
 
 def encode_impacts(
-    bounds: BlockBounds, documents: Integers, frequencies: Integers, rounded: Integers
+    bounds: BlockBounds, documents: Numbers, frequencies: Numbers, rounded: npt.NDArray[Any]
 ) -> tuple[Bytes, Integers, Integers]:
     """The bytes of all entries, the offset of each and of the end, and the entries of each list.
 
     ``rounded``: the `rounded_lengths` of the document of each posting.
     """
+    if is_compiled():
+        encoder = BlockEncoder(documents, frequencies, bounds.counts, bounds.of_lists)
+        return encoder.impacts(rounded)
     starts, counts, of_lists = bounds
+    rounded = rounded.astype(np.int64)
     blocks = np.repeat(np.arange(len(starts)), counts)
     pairs = _best_pairs(blocks, frequencies, rounded)
     of_groups = -(-of_lists // GROUP_BLOCKS)

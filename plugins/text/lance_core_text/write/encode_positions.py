@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from lance_core.hookspecs.analyzers import Integers
+from lance_core_text.loops.encoding import BlockEncoder, Numbers
+from lance_core_text.loops.library import is_compiled
 from lance_core_text.postings.varints import encode_varints
 from lance_core_text.write.byte_pieces import Bytes, place_bytes, place_packed, widths_of
 from lance_core_text.write.encode_blocks import BlockBounds
@@ -14,9 +16,13 @@ _GROUP = 128
 
 
 def encode_streams(
-    bounds: BlockBounds, frequencies: Integers, positions: Integers
+    bounds: BlockBounds, frequencies: Numbers, positions: Numbers
 ) -> tuple[Bytes, Integers]:
     """The bytes of the streams of all blocks, and the offset of each and of the end."""
+    if is_compiled():
+        encoder = BlockEncoder(frequencies, frequencies, bounds.counts, bounds.of_lists)
+        return encoder.streams(positions)
+    frequencies, positions = frequencies.astype(np.int64), positions.astype(np.int64)
     deltas = np.diff(positions, prepend=0)
     firsts = np.cumsum(frequencies) - frequencies
     deltas[firsts] = positions[firsts]  # of each document from 0
@@ -46,7 +52,7 @@ def encode_streams(
     return out, offsets
 
 
-def encode_lists(frequencies: Integers, positions: Integers) -> tuple[Bytes, Integers, Integers]:
+def encode_lists(frequencies: Numbers, positions: Numbers) -> tuple[Bytes, Integers, Integers]:
     """Positions as format 1 has them: the bytes of all values, their offsets, and the values.
 
     A document has a value with the number of its positions, one for each full group, and one for

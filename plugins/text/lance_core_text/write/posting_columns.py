@@ -123,23 +123,21 @@ class PostingColumns:
         """``factors``: those of the lists, if these are parts of longer ones."""
         layout, form = self._form.layout, self._form
         bounds = BlockBounds.of(lists.counts, layout.size)
-        documents = lists.documents.astype(np.int64)
-        frequencies = lists.frequencies.astype(np.int64)
+        documents, frequencies = lists.documents, lists.frequencies
         factors = self._factors(lists.counts) if factors is None else factors
         shares = weights(frequencies, self._norms[documents])
         scores = np.maximum.reduceat(shares, bounds.starts) * np.repeat(factors, bounds.of_lists)
         blocks = encode_blocks(bounds, documents, frequencies, scores, layout)
-        rounded = self._rounded[documents].astype(np.int64)
+        rounded = self._rounded[documents]
         impacts, impact_offsets, of_impacts = encode_impacts(
             bounds, documents, frequencies, rounded
         )
         positions, of_documents = None, None
         if lists.positions is not None:
-            places = lists.positions.astype(np.int64)
             if form.has_streams:
-                positions = _Values(*encode_streams(bounds, frequencies, places))
+                positions = _Values(*encode_streams(bounds, frequencies, lists.positions))
             else:
-                data, offsets, of_documents = encode_lists(frequencies, places)
+                data, offsets, of_documents = encode_lists(frequencies, lists.positions)
                 positions = _Values(data, offsets)
         return _Encoded(
             bounds.of_lists,

@@ -62,13 +62,7 @@ class TextTerms:
         found = inverted(
             numbers, documents, positions if self._parameters.with_position else None, ranks
         )
-        lists = PostingLists(
-            terms,
-            np.bincount(found.lists, minlength=len(terms)),
-            found.documents.astype(np.int32),
-            found.frequencies.astype(np.int32),
-            None if found.positions is None else found.positions.astype(np.int32),
-        )
+        lists = PostingLists(terms, *found)
         rows = np.concatenate([np.empty(0, np.uint64), *self._rows])
         lengths = np.concatenate([np.empty(0, np.int32), *self._lengths])
         return Documents(rows, lengths), lists
