@@ -193,7 +193,7 @@ class AzureClient(RemoteClient):
             seen.add(listed.marker)
             listed = self._listed(prefix, listed.marker, deep, {})
             objects += listed.objects
-        return ListingPage(sorted(objects, key=lambda one: one.key.encode()), None)
+        return ListingPage(sorted(objects, key=lambda object_: object_.key.encode()), None)
 
     def start_upload(self, key: str, *, if_absent: bool) -> str:
         """Choose a name; the service keeps uploaded blocks until a block list names them."""
@@ -287,8 +287,8 @@ class AzureClient(RemoteClient):
 
         try:
             self._send(listing)
-        except _ListingBody as found:
-            body = found.body
+        except _ListingBody as page:
+            body = page.body
         return parse(body)
 
     def _source(self, key: str) -> tuple[str, dict[str, Any]]:

@@ -189,36 +189,38 @@ class TokenSource:
         raise RequestError(Failure.REFUSED, f"the registered credential fails with {reason}")
 
 
-def choose_credentials(given: Mapping[str, str | Secret], flags: Mapping[str, bool]) -> Credentials:
+def choose_credentials(
+    options: Mapping[str, str | Secret], flags: Mapping[str, bool]
+) -> Credentials:
     """The credentials that options select. Raises `InvalidInputError` if they are malformed.
 
-    ``given``: options by canonical name; ``flags``: the boolean options.
+    ``options``: options by canonical name; ``flags``: the boolean options.
     """
-    if "identity" in given:
-        return _registered(given, flags)
+    if "identity" in options:
+        return _registered(options, flags)
     if flags["skip_signature"]:
         return Credentials(Kind.ANONYMOUS)
-    kind = _kind(given, flags["use_azure_cli"])
-    identity = tuple((name, given[name]) for name in _IDENTITY if name in given)
+    kind = _kind(options, flags["use_azure_cli"])
+    identity = tuple((name, options[name]) for name in _IDENTITY if name in options)
     if kind is Kind.KEY:
-        return Credentials(kind, _check_key(_needed(given, kind, "account_key")))
+        return Credentials(kind, _check_key(_needed(options, kind, "account_key")))
     if kind is Kind.SIGNATURE:
-        return Credentials(kind, _signature(_needed(given, kind, "sas_token")))
+        return Credentials(kind, _signature(_needed(options, kind, "sas_token")))
     if kind is Kind.TOKEN:
-        token = _needed(given, kind, "bearer_token")
+        token = _needed(options, kind, "bearer_token")
         if _NOT_IN_A_TOKEN.search(token):
             raise InvalidInputError("storage option 'bearer_token' is not a token")
         return Credentials(kind, Secret(token))
     for name in _NEEDED.get(kind, ()):
-        _needed(given, kind, name)
+        _needed(options, kind, name)
     return Credentials(kind, identity=identity)
 
 
-def _registered(given: Mapping[str, str | Secret], flags: Mapping[str, bool]) -> Credentials:
-    others = sorted({*_OTHERS & given.keys(), *(name for name in _FLAGS if flags[name])})
+def _registered(options: Mapping[str, str | Secret], flags: Mapping[str, bool]) -> Credentials:
+    others = sorted({*_OTHERS & options.keys(), *(name for name in _FLAGS if flags[name])})
     if others:
         raise InvalidInputError(f"storage options 'identity' and {others[0]!r} cannot be combined")
-    name = plain(given["identity"])
+    name = plain(options["identity"])
     credential = CREDENTIAL_OBJECTS.get(name)
     kind = Kind.REGISTERED
     if isinstance(credential, AzureNamedKeyCredential):
@@ -246,8 +248,8 @@ _UNNAMED = frozenset({Kind.ANONYMOUS, Kind.DEFAULT, Kind.REGISTERED})
 """Kinds that are not values of the option ``credential_type``."""
 
 
-def _kind(given: Mapping[str, str | Secret], use_cli: bool) -> Kind:
-    text = plain(given.get("credential_type", "auto")).strip().lower()
+def _kind(options: Mapping[str, str | Secret], use_cli: bool) -> Kind:
+    text = plain(options.get("credential_type", "auto")).strip().lower()
     if text != "auto":
         types = {kind.value: kind for kind in Kind if kind not in _UNNAMED}
         if text not in types:
@@ -255,24 +257,24 @@ def _kind(given: Mapping[str, str | Secret], use_cli: bool) -> Kind:
                 f"storage option 'credential_type' must be one of auto, {', '.join(types)}"
             )
         return types[text]
-    if "bearer_token" in given:
+    if "bearer_token" in options:
         return Kind.TOKEN
-    if "account_key" in given:
+    if "account_key" in options:
         return Kind.KEY
     for kind in (Kind.WORKLOAD, Kind.PRINCIPAL):
-        if all(name in given for name in _NEEDED[kind]):
+        if all(name in options for name in _NEEDED[kind]):
             return kind
-    if "sas_token" in given:
+    if "sas_token" in options:
         return Kind.SIGNATURE
     if use_cli:
         return Kind.CLI
-    return Kind.MANAGED if {"object_id", "msi_resource_id"} & given.keys() else Kind.DEFAULT
+    return Kind.MANAGED if {"object_id", "msi_resource_id"} & options.keys() else Kind.DEFAULT
 
 
-def _needed(given: Mapping[str, str | Secret], kind: Kind, name: str) -> str:
-    if name not in given:
+def _needed(options: Mapping[str, str | Secret], kind: Kind, name: str) -> str:
+    if name not in options:
         raise InvalidInputError(f"credentials of type {kind.value} need the option {name!r}")
-    return plain(given[name]).strip()
+    return plain(options[name]).strip()
 
 
 def _check_key(key: str) -> Secret:
@@ -296,7 +298,7 @@ def _signature(text: str) -> Secret:
 _ONE_TRY: dict[str, Any] = {"retry_total": 0, "connection_timeout": 5, "read_timeout": 20}
 
 
-def _of_entra(kind: Kind, given: dict[str, str | Secret]) -> Any:
+def _of_entra(kind: Kind, options: dict[str, str | Secret]) -> Any:
     try:
         entra: Any = import_module("azure.identity")
     except ImportError:
@@ -306,7 +308,7 @@ def _of_entra(kind: Kind, given: dict[str, str | Secret]) -> Any:
             'pip install "lance-core-azure[identity]", or give one of the options account_key, '
             "sas_token, bearer_token, or skip_signature for what is public"
         ) from None
-    text = {name: plain(value) for name, value in given.items()}
+    text = {name: plain(value) for name, value in options.items()}
     host: dict[str, Any] = {}
     if "authority_host" in text:
         host["authority"] = text["authority_host"]

@@ -83,11 +83,11 @@ def _provider(access: Access, session: Session) -> credentials.CredentialProvide
 
     boto3 itself selects a source only by environment and files, which are shared by the process.
     """
-    given, source = access.identity, access.identity.get(names.SOURCE)
-    if source == "irsa" or (source is None and "aws_web_identity_token_file" in given):
+    identity, source = access.identity, access.identity.get(names.SOURCE)
+    if source == "irsa" or (source is None and "aws_web_identity_token_file" in identity):
         return _web_identity(access, session)
-    if source == "ecs" or (source is None and not given.keys().isdisjoint(names.CONTAINER)):
-        container = {name.upper(): given[name] for name in names.CONTAINER if name in given}
+    if source == "ecs" or (source is None and not identity.keys().isdisjoint(names.CONTAINER)):
+        container = {name.upper(): identity[name] for name in names.CONTAINER if name in identity}
         return credentials.ContainerProvider({**os.environ, **container})
     return None
 

@@ -85,15 +85,15 @@ def concerning(options: Mapping[str, str | Secret]) -> dict[str, str | Secret]:
 
     Raises `InvalidInputError` if an option has two values.
     """
-    given: dict[str, str | Secret] = {}
+    canonical: dict[str, str | Secret] = {}
     for option, value in options.items():
         name = NAMES.get(option.lower())
-        if name is not None and given.setdefault(name, value) != value:
+        if name is not None and canonical.setdefault(name, value) != value:
             raise InvalidInputError(
                 f"storage option {name!r} is given twice, under different spellings, with "
                 "different values"
             )
-    return wrap_secrets(given, SECRETS)
+    return wrap_secrets(canonical, SECRETS)
 
 
 TABLE_KEY = "ddbTableName"
@@ -210,9 +210,9 @@ def named(table: str, options: Mapping[str, str | Secret]) -> DynamoSettings:
             f"parameter {TABLE_KEY} must be the name of a DynamoDB table: 3 to 255 letters, "
             "digits, '_', '-' and '.'"
         )
-    given = concerning(options)
-    settings = DynamoSettings(table, tuple(sorted(given.items(), key=lambda item: item[0])))
-    if not any(isinstance(value, Secret) and value.is_missing for value in given.values()):
+    applicable = concerning(options)
+    settings = DynamoSettings(table, tuple(sorted(applicable.items(), key=lambda item: item[0])))
+    if not any(isinstance(value, Secret) and value.is_missing for value in applicable.values()):
         settings.access()
     return settings
 

@@ -65,15 +65,13 @@ def _files(fragments: Iterable[Fragment]) -> list[tuple[str, ...]]:
     return sorted(tuple(file.path for file in fragment.files) for fragment in fragments)
 
 
-def _compare(
-    new: Mapping[int, Part], kept: Mapping[int, Part], added: list[tuple[str, ...]]
-) -> str:
-    for number, part in kept.items():
+def _compare(new: Mapping[int, Part], old: Mapping[int, Part], added: list[tuple[str, ...]]) -> str:
+    for number, part in old.items():
         if number not in new:
             return f"fragment {number} ({', '.join(part[0])}) is lost"
         if new[number] != part:
             return f"fragment {number} changed from {part} to {new[number]}"
-    fresh = sorted(part[0] for number, part in new.items() if number not in kept)
+    fresh = sorted(part[0] for number, part in new.items() if number not in old)
     return "" if fresh == added else f"it adds {fresh}, its transaction {added}"
 
 

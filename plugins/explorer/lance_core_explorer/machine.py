@@ -170,17 +170,17 @@ class Machine:
         """True if no more time can pass."""
         return not (state.passing and self.configuration.passing)
 
-    def _take_eager(self, state: State, found: list[tuple[Decision, State]]) -> bool:
+    def _take_eager(self, state: State, steps: list[tuple[Decision, State]]) -> bool:
         """Keep only the actor whose call commutes with all others, if there is one."""
         if not self._is_timeless(state):
             return False
         for actor, entry in enumerate(state.actors):
             if entry >= 0 and self._is_eager(self.nodes[entry].call, state.world):
-                self._steps(state, actor, self.nodes[entry], found)
+                self._steps(state, actor, self.nodes[entry], steps)
                 return True
         return False
 
-    def _take_steps(self, state: State, found: list[tuple[Decision, State]]) -> list[float]:
+    def _take_steps(self, state: State, steps: list[tuple[Decision, State]]) -> list[float]:
         """Add the next calls of all actors; returns the times at which sleeping actors wake up."""
         wakes: list[float] = []
         for actor, entry in enumerate(state.actors):
@@ -190,22 +190,22 @@ class Machine:
                 if due > state.now:
                     wakes.append(due)
                 elif not self._asks_to_be_alone(call):
-                    self._steps(state, actor, self.nodes[entry], found)
+                    self._steps(state, actor, self.nodes[entry], steps)
             elif self._may_start(state, actor):
                 started = self._with(
                     state, actor, self.players[actor].start(state.now, state.world)
                 )
-                found.append((Start(actor), started))
+                steps.append((Start(actor), started))
         return wakes
 
-    def _only_one(self, state: State, found: list[tuple[Decision, State]]) -> bool:
+    def _only_one(self, state: State, steps: list[tuple[Decision, State]]) -> bool:
         """Keep only the actor that runs alone, if there is one."""
         running = [(i, self.nodes[entry]) for i, entry in _each(state) if entry >= 0]
         for actor, node in running:
             asks = self._asks_to_be_alone(node.call)
             others = [self.worlds.calls[other.call].space for i, other in running if i != actor]
             if node.is_alone or (asks and not state.late and set(others) <= {REST}):
-                self._steps(state, actor, node, found)
+                self._steps(state, actor, node, steps)
                 if node.is_alone:
                     return True
         return False
@@ -233,7 +233,7 @@ class Machine:
         return eager is Eagerness.ALWAYS
 
     def _steps(
-        self, state: State, actor: int, node: Node, found: list[tuple[Decision, State]]
+        self, state: State, actor: int, node: Node, steps: list[tuple[Decision, State]]
     ) -> None:
         """Add every outcome of the pending call of one actor."""
         if self._bounded:
@@ -241,16 +241,16 @@ class Machine:
             if left < 0:
                 return
             state = state._replace(last=actor, preemptions=left)
-        self._fate(state, actor, node, Fate.ANSWERED, found)
+        self._fate(state, actor, node, Fate.ANSWERED, steps)
         if not state.faults or not self.players[actor].actor.may_fail:
             return
         state = state._replace(faults=state.faults - 1)
         for fate in self._fates_of(state, node.call):
             if fate is Fate.CRASH:
                 if self.worlds.is_write(node.call):
-                    found.append((Step(actor, fate), self._crashed(state, actor)))
+                    steps.append((Step(actor, fate), self._crashed(state, actor)))
             else:
-                self._fate(state, actor, node, fate, found)
+                self._fate(state, actor, node, fate, steps)
 
     def _preempted(self, state: State, actor: int) -> int:
         """Number of pre-emptions left if ``actor`` continues; negative if it must not continue."""
@@ -276,7 +276,7 @@ class Machine:
         actor: int,
         node: Node,
         fate: Fate,
-        found: list[tuple[Decision, State]],
+        steps: list[tuple[Decision, State]],
     ) -> None:
         """Add the answer to the pending call if ``fate`` changes it."""
         world, actors, faults, now, passing, late, last, left = state
@@ -290,7 +290,7 @@ class Machine:
             until = now + self.configuration.late_for
             late = tuple(sorted((*late, Late(node.call, until))))
         after = State(effect.world, entries, faults, now, passing, late, last, left)
-        found.append((Step(actor, fate), after))
+        steps.append((Step(actor, fate), after))
 
     def _crashed(self, state: State, actor: int) -> State:
         entries = list(state.actors)

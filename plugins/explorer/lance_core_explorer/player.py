@@ -119,7 +119,7 @@ class Player:
         self.runs += 1
         history = node.history()
         run = _Run(self._worlds, node, world)
-        edges = [one._edge for one in history]  # noqa: SLF001
+        edges = [passed._edge for passed in history]  # noqa: SLF001
         port = ReplayPort(self._worlds, self.actor.name, edges[1:], edges[0][1], run.go_on)
         run.port = port
         try:

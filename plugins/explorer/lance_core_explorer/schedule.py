@@ -135,10 +135,10 @@ def shrunk(
             if shorter in tried or len(tried) >= MAX_TRIES:
                 continue
             tried.add(shorter)
-            found, other = runs.run(shorter)
+            effective, other = runs.run(shorter)
             is_same = other is not None and other.invariant == invariant
-            if is_same and _cost(found) < _cost(taken):
-                taken, verdict, improved = found, other, True
+            if is_same and _cost(effective) < _cost(taken):
+                taken, verdict, improved = effective, other, True
                 break
     return Schedule(machine.configuration.name, runs.lines(taken), verdict)
 

@@ -120,14 +120,14 @@ class Objects(Space):
         """The listing in ascending order, after ``start_after`` if that is given."""
         folder, start = call.key, call.arguments[1]
         prefix = f"{folder}/" if folder else ""
-        found = sorted(
+        paths = sorted(
             path
             for path in items
             if path.startswith(prefix)
             and (start is None or path > str(start))
             and not self._is_hidden(path)
         )
-        listed = (Listed(path, _as_stored(items[path])) for path in found[: self.page])
+        listed = (Listed(path, _as_stored(items[path])) for path in paths[: self.page])
         return tuple(listed)
 
 

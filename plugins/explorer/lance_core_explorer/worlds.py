@@ -97,8 +97,8 @@ class Worlds:
         try:
             return self._effects[key]
         except KeyError:
-            found = self._effects[key] = self._compute(*key)
-            return found
+            effect = self._effects[key] = self._compute(*key)
+            return effect
 
     def _compute(self, world: int, call: int, fate: Fate, now: float) -> Effect | None:
         asked = self.calls[call]

@@ -40,7 +40,7 @@ def children(mount: Mount, folder: str) -> dict[str, Mapping[str, Any]]:
             return {}
         raise
     mount.is_reached = True
-    found = {}
+    by_path = {}
     start = len(folder) + 1 if folder else 0
     for entry in entries:
         path = mount.path(entry["name"])
@@ -48,11 +48,11 @@ def children(mount: Mount, folder: str) -> dict[str, Mapping[str, Any]]:
             name = path[start:]
             # Ignore names that are not valid paths, such as "..", and the folder itself.
             if name and "/" not in name and is_path(path):
-                found[path] = entry
-    if folder and list(found) == [f"{folder}/{folder.rpartition('/')[2]}"]:
+                by_path[path] = entry
+    if folder and list(by_path) == [f"{folder}/{folder.rpartition('/')[2]}"]:
         # Some file systems, such as FTP, list a file as a folder that contains itself.
-        return found if filesystem.isdir(mount.key(folder)) else {}
-    return found
+        return by_path if filesystem.isdir(mount.key(folder)) else {}
+    return by_path
 
 
 def _check_container(mount: Mount) -> None:

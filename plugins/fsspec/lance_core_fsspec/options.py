@@ -78,10 +78,10 @@ def secrets_of(options: Mapping[str, str | Secret], netloc: str = "") -> tuple[s
     return tuple(filter(None, secrets))
 
 
-def _value(name: str, given: str | Secret) -> object:
-    if not isinstance(given, Secret):
-        return _parsed(given)
-    text = given.reveal()
+def _value(name: str, option: str | Secret) -> object:
+    if not isinstance(option, Secret):
+        return _parsed(option)
+    text = option.reveal()
     value = _parsed(text)
     is_value = isinstance(value, dict) or (isinstance(value, list) and not sounds_secret(name))
     return value if is_value else text

@@ -50,6 +50,6 @@ def _rounded_by_rows(values: Datum, digits: Datum, mode: str) -> Datum:
     result = values
     for count in np.unique(counts):
         rows = from_numpy(counts == count)
-        some = _rounded(values.filter(rows), int(count), mode, values.type)
-        result = pc.replace_with_mask(result, rows, some)
+        rounded = _rounded(values.filter(rows), int(count), mode, values.type)
+        result = pc.replace_with_mask(result, rows, rounded)
     return pc.if_else(pc.is_null(digits), pa.scalar(None, values.type), result)

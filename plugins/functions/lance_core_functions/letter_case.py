@@ -115,14 +115,14 @@ def title_case(value: Datum) -> Datum:
 def _uppercase(texts: pa.Array) -> pa.Array:
     is_special = pc.match_substring_regex(texts, _NOT_UPPER)
     return _mapped(
-        texts, is_special, pc.utf8_upper, lambda some: _together(some, str.upper, _upper)
+        texts, is_special, pc.utf8_upper, lambda special: _together(special, str.upper, _upper)
     )
 
 
 def _lowercase(texts: pa.Array) -> pa.Array:
     is_special = pc.match_substring_regex(texts, _NOT_LOWER)
     return _mapped(
-        texts, is_special, pc.utf8_lower, lambda some: _together(some, str.lower, _lower)
+        texts, is_special, pc.utf8_lower, lambda special: _together(special, str.lower, _lower)
     )
 
 
@@ -136,11 +136,11 @@ def _mapped(
 ) -> pa.Array:
     """The results of ``special`` for the texts that are so, and of ``plain`` for all others."""
     is_special = pc.fill_null(is_special, _FALSE)
-    some = texts.filter(is_special)
-    if not len(some):
+    special_texts = texts.filter(is_special)
+    if not len(special_texts):
         return plain(texts)
-    mapped = special(some).cast(texts.type)
-    if len(some) == len(texts):
+    mapped = special(special_texts).cast(texts.type)
+    if len(special_texts) == len(texts):
         return mapped
     return pc.replace_with_mask(
         plain(pc.if_else(is_special, constant("", texts.type).value, texts)), is_special, mapped

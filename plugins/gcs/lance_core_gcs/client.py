@@ -267,7 +267,7 @@ def _registered(options: GcsOptions) -> Any:
     return CLIENTS.get(identity.name) if isinstance(identity, RegisteredClient) else None
 
 
-def _connect(options: GcsOptions, given: Any) -> tuple[Session, Bucket]:
+def _connect(options: GcsOptions, registered: Any) -> tuple[Session, Bucket]:
     session = Session(options.endpoint, options.settings, options.identity)
     client = Client(
         project=None,
@@ -275,7 +275,7 @@ def _connect(options: GcsOptions, given: Any) -> tuple[Session, Bucket]:
         _http=session,
         client_info=ClientInfo(user_agent=USER_AGENT),
         client_options={"api_endpoint": options.endpoint},
-        extra_headers={} if given is None else given._extra_headers,  # noqa: SLF001 (no getter)
+        extra_headers={} if registered is None else registered._extra_headers,  # noqa: SLF001 (no getter)
     )
     # Otherwise background threads request the bucket's properties for traces, even if these are
     # off.
@@ -292,15 +292,15 @@ def _condition(if_absent: bool) -> int | None:
     return 0 if if_absent else None
 
 
-def _size(response: Response, length: int, wanted: ByteRange | None) -> int:
-    """Bytes of the whole object. Raises REFUSED unless ``length`` bytes of ``wanted`` arrived."""
+def _size(response: Response, length: int, requested: ByteRange | None) -> int:
+    """Bytes of the whole object. Raises REFUSED unless ``length`` bytes are those ``requested``."""
     if response.status_code != 206:
-        if wanted is None or (wanted.start == 0 and length <= wanted.length):
+        if requested is None or (requested.start == 0 and length <= requested.length):
             return length
         raise RequestError(Failure.REFUSED, "the service ignores ranges")
     text = response.headers.get("content-range", "")
     match = re.fullmatch(r"bytes ([0-9]{1,15})-[0-9]{1,15}/([0-9]{1,15})", text)
-    if match is None or wanted is None or int(match[1]) != wanted.start:
+    if match is None or requested is None or int(match[1]) != requested.start:
         raise RequestError(Failure.REFUSED, "the response has another range than requested")
     return int(match[2])
 

@@ -35,14 +35,14 @@ SendChunk = Callable[[str, Mapping[str, str], Sequence[memoryview]], Response]
 class Upload:
     """An upload in progress. Its URL is a secret, because it grants write access.
 
-    ``kept``: bytes that the service has acknowledged. ``tail``: bytes that do not fill a chunk yet.
-    ``is_in_doubt``: a request had no response, so the service may have more than ``kept`` bytes.
+    ``acknowledged``: bytes that the service has confirmed. ``tail``: bytes that do not fill a
+    chunk yet. ``is_in_doubt``: a request had no response, so the service may have more bytes.
     """
 
     url: Secret
     if_absent: bool
     starts: dict[int, int] = field(default_factory=lambda: {1: 0})
-    kept: int = 0
+    acknowledged: int = 0
     tail: bytes = b""
     is_in_doubt: bool = False
     is_done: bool = False
@@ -78,17 +78,17 @@ class Upload:
         if self.is_in_doubt:
             self._learn(send(self.url.reveal(), _range(None, total), ()), total)
             self.is_in_doubt = False
-        if self.is_done or (total is None and self.kept >= end):
+        if self.is_done or (total is None and self.acknowledged >= end):
             return
-        if self.kept < start:
+        if self.acknowledged < start:
             raise RequestError(Failure.REFUSED, "the service lost a part of the upload")
-        rest = _slice(body, self.kept - start, end - start)
-        part = range(self.kept, end)
+        rest = _slice(body, self.acknowledged - start, end - start)
+        part = range(self.acknowledged, end)
         self.is_in_doubt = True
         self._learn(send(self.url.reveal(), _range(part, total), rest), total)
         self.is_in_doubt = False
-        if not self.is_done and (total is not None or self.kept < end):
-            raise RequestError(Failure.BUSY, f"{self.kept} of {end} bytes were taken")
+        if not self.is_done and (total is not None or self.acknowledged < end):
+            raise RequestError(Failure.BUSY, f"{self.acknowledged} of {end} bytes were taken")
 
     def _learn(self, response: Response, total: int | None) -> None:
         """Update the state from a response: the acknowledged bytes, or the finished object."""
@@ -99,7 +99,7 @@ class Upload:
             self.is_done = True
             return
         match = re.fullmatch(r"bytes=0-([0-9]{1,15})", response.headers.get("range", ""))
-        self.kept = int(match[1]) + 1 if match else 0
+        self.acknowledged = int(match[1]) + 1 if match else 0
 
 
 class Uploads:

@@ -32,9 +32,9 @@ def check_levels(
 ) -> None:
     """See `lance_core.encodings.kernels.Kernels.check_levels`."""
     check_lengths(repetition, definition)
-    rep, found = levels_of(repetition), levels_of(definition)
+    rep, levels = levels_of(repetition), levels_of(definition)
     with CORRUPT:
-        _native.check_levels(rep, found, max(len(rep), len(found)), most, levels_of(least))
+        _native.check_levels(rep, levels, max(len(rep), len(levels)), most, levels_of(least))
 
 
 def layer_slots(
@@ -45,12 +45,12 @@ def layer_slots(
     count = len(definition)
     bitmap = pa.allocate_buffer(8 * (count // 64 + 1))
     with CORRUPT:
-        found, valid = _native.layer_slots(
+        total, valid = _native.layer_slots(
             levels_of(repetition), levels_of(definition), count, *slots, top, also, bitmap
         )
-    if found == valid:
-        return found, 0, None
-    return found, found - valid, bitmap.slice(0, (found + 7) // 8)
+    if total == valid:
+        return total, 0, None
+    return total, total - valid, bitmap.slice(0, (total + 7) // 8)
 
 
 def layer_offsets(

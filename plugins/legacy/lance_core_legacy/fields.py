@@ -115,10 +115,10 @@ class _Decoder:
         type_ = field.storage_type
         dtype = "<i4" if pa.types.is_list(type_) else "<i8"
         offsets = yield from read_offsets(dtype, _MAX_ITEMS, pages, selection, self.context)
-        wanted = merged(selection.batches, offsets.firsts, offsets.lasts)
+        item_selection = merged(selection.batches, offsets.firsts, offsets.lasts)
         items: list[pa.Array] = []
-        if len(wanted.batches):
-            items = yield from self.decode(field.children[0], wanted, item_path)
+        if len(item_selection.batches):
+            items = yield from self.decode(field.children[0], item_selection, item_path)
         edges = list(accumulate((len(array) for array in items), initial=0))
         lists = Lists(0, np.cumsum(offsets.lengths), None)
         return list_arrays(type_, lists, items, edges)
@@ -160,16 +160,17 @@ def _values(
 
 
 def decode_dictionary(
-    type_: pa.DataType, place: DictionaryValues, context: DecodeContext
+    type_: pa.DataType, location: DictionaryValues, context: DecodeContext
 ) -> Decoding[pa.Array]:
-    """The values of a dictionary that the file stores at ``place``."""
-    if place.length == 0:
+    """The values of a dictionary that the file stores at ``location``."""
+    if location.length == 0:
         return empty_array(type_)
-    if place.offset < 0 or place.length < 0 or place.length > context.file_size:
+    if location.offset < 0 or location.length < 0 or location.length > context.file_size:
         raise CorruptFileError(
-            f"the {place.length} dictionary values at byte {place.offset} are not within the file"
+            f"the {location.length} dictionary values at byte {location.offset} are not within the "
+            "file"
         )
-    pages = Pages(np.full(1, place.offset), np.full(1, place.length))
-    everything = whole_batch(place.length)
+    pages = Pages(np.full(1, location.offset), np.full(1, location.length))
+    everything = whole_batch(location.length)
     arrays = yield from _values(type_, True, pages, everything, context)
     return concat_arrays(arrays)

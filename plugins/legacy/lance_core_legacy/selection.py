@@ -58,9 +58,9 @@ def select(rows: Rows, edges: Int64Array) -> BatchSelection:
 
 def merged(batches: Int64Array, starts: Int64Array, stops: Int64Array) -> BatchSelection:
     """The selection of these ranges; empty ranges are dropped and touching ranges are merged."""
-    some = stops > starts
-    if not some.all():
-        batches, starts, stops = batches[some], starts[some], stops[some]
+    is_filled = stops > starts
+    if not is_filled.all():
+        batches, starts, stops = batches[is_filled], starts[is_filled], stops[is_filled]
     if len(batches) > 1:
         apart = (batches[1:] != batches[:-1]) | (starts[1:] != stops[:-1])
         if not apart.all():

@@ -89,10 +89,10 @@ def _are_about(stored: Field | None, field: Field) -> bool:
     if stored is None or not stored.is_struct:
         return False
     types = {member.name: member.storage_type for member in stored.children}
-    wanted = {_NULL_COUNT: pa.int64(), _LOWEST: field.storage_type, _HIGHEST: field.storage_type}
+    expected = {_NULL_COUNT: pa.int64(), _LOWEST: field.storage_type, _HIGHEST: field.storage_type}
     if len(types) < len(stored.children):  # a duplicate name is ambiguous
         return False
-    return all(types.get(name) == type_ for name, type_ in wanted.items())
+    return all(types.get(name) == type_ for name, type_ in expected.items())
 
 
 def _usable(stored: pa.StructArray, field: Field, sizes: Int64Array) -> ValueBounds:

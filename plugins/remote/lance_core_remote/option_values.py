@@ -60,11 +60,11 @@ def take(options: Options, *names: str) -> str | None:
 
     Raises `InvalidInputError` if it is given under two names with different values.
     """
-    given = [(name, plain(options.pop(name))) for name in names if name in options]
-    if any(value != given[0][1] for _, value in given):
-        both = " and ".join(repr(name) for name, _ in given)
+    values = [(name, plain(options.pop(name))) for name in names if name in options]
+    if any(value != values[0][1] for _, value in values):
+        both = " and ".join(repr(name) for name, _ in values)
         raise InvalidInputError(f"storage options {both} are the same and have different values")
-    return given[0][1] if given else None
+    return values[0][1] if values else None
 
 
 def take_boolean(options: Options, *names: str, default: bool = False) -> bool:

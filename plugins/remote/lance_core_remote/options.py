@@ -89,14 +89,14 @@ def add_variables(
 
     ``variables``: the variables of each option, by its canonical name.
     """
-    found: dict[str, str] = getattr(options, "variables", {})
+    used: dict[str, str] = getattr(options, "variables", {})
     for name, candidates in variables.items():
         if name in options:
             continue
         variable = next(filter(environment.get, candidates), None)
         if variable is not None:
             options.update(wrap_secrets({name: environment[variable]}))
-            found[name] = variable
+            used[name] = variable
 
 
 def refuse_misplaced_secrets(options: Options, table: Iterable[Option]) -> None:

@@ -45,7 +45,9 @@ class Reader:
         if sum(extent.stop - extent.start for extent in plan.extents) > MUCH:
             check_ranges(ranges, self._size_of(path, key), path)
         pieces = [piece for extent in plan.extents for piece in extent.pieces(self._size)]
-        contents = self.threads.run([partial(self._fetch, path, key, one, None) for one in pieces])
+        contents = self.threads.run(
+            [partial(self._fetch, path, key, piece, None) for piece in pieces]
+        )
         size = self._common_size(path, key, contents)
         if plan.extents[-1].stop > size:
             check_ranges(ranges, size, path)
@@ -84,25 +86,25 @@ class Reader:
         self,
         path: str,
         key: str,
-        wanted: ByteRange,
+        requested: ByteRange,
         etag: str | None,
         may_change: bool = False,
     ) -> Content | None:
-        """The bytes ``wanted``, fewer if the object ends within them; None if it ends before them.
+        """The bytes ``requested``, fewer if the object ends within; None if it ends before them.
 
         With ``may_change``, also None if the object no longer has ``etag``.
         """
 
         def request() -> Content | None:
             try:
-                content = self._client.get(key, wanted, etag)
+                content = self._client.get(key, requested, etag)
             except RequestError as error:
                 if error.failure is Failure.RANGE:
                     return None
                 if error.failure is Failure.CHANGED and may_change:
                     return None
                 raise
-            length = min(wanted.stop, content.size) - wanted.start
+            length = min(requested.stop, content.size) - requested.start
             if content.data.size != length:
                 # Fewer bytes: the response broke off. More bytes: the server ignored the range.
                 failure = Failure.UNKNOWN if content.data.size < length else Failure.REFUSED
@@ -127,16 +129,16 @@ class Reader:
 
 
 def _joined(
-    plan: ReadPlan, wanted: Sequence[ByteRange], contents: Sequence[Content | None]
+    plan: ReadPlan, requested: Sequence[ByteRange], contents: Sequence[Content | None]
 ) -> list[pa.Buffer]:
-    """The bytes of each extent of ``plan``, from the ``contents`` of the ranges ``wanted``."""
+    """The bytes of each extent of ``plan``, from the ``contents`` of the ranges ``requested``."""
     data = [content.data for content in contents if content is not None]
-    if len(plan.extents) == len(wanted):
+    if len(plan.extents) == len(requested):
         return data
     buffers, position = [], 0
     for extent in plan.extents:
         end = position
-        while end < len(wanted) and wanted[end].start < extent.stop:
+        while end < len(requested) and requested[end].start < extent.stop:
             end += 1
         pieces = data[position:end]
         buffers.append(pieces[0] if len(pieces) == 1 else joined(pieces))

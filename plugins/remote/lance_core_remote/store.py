@@ -178,21 +178,21 @@ class RemoteStore(ObjectStore):
     ) -> None:
         least = 2 * self.client.min_part_size
         is_own = isinstance(writer, RemoteWriter) and writer.is_of(self.client)
-        is_long = [wanted.length >= least for wanted in ranges]
+        is_long = [range_.length >= least for range_ in ranges]
         if not is_own or not self.client.copies_parts or not any(is_long):
             super().append_from(writer, source, ranges, batch_bytes)
             return
         assert isinstance(writer, RemoteWriter)
-        found = self.head(source)
-        check_ranges(ranges, found.size, source)
-        origin = CopySource(source, self._key(source), found.etag)
+        stored = self.head(source)
+        check_ranges(ranges, stored.size, source)
+        origin = CopySource(source, self._key(source), stored.etag)
         for copies, group in itertools.groupby(zip(is_long, ranges, strict=True), itemgetter(0)):
-            wanted = [one for _, one in group]
+            together = [range_ for _, range_ in group]
             if not copies:
-                super().append_from(writer, source, wanted, batch_bytes)
+                super().append_from(writer, source, together, batch_bytes)
                 continue
-            for one in wanted:
-                writer.append_object(origin, one, lambda r: self.get_ranges(source, [r])[0])
+            for range_ in together:
+                writer.append_object(origin, range_, lambda r: self.get_ranges(source, [r])[0])
 
     def within(self, seconds: float) -> ObjectStore:
         settings = self.settings

@@ -137,27 +137,27 @@ class RemoteWriter(ObjectWriter):
         return self._uploads.client is client
 
     def append_object(
-        self, source: CopySource, wanted: ByteRange, read: Callable[[ByteRange], pa.Buffer]
+        self, source: CopySource, extent: ByteRange, read: Callable[[ByteRange], pa.Buffer]
     ) -> None:
-        """Append the range ``wanted`` of ``source``, an object in the same container.
+        """Append the range ``extent`` of ``source``, an object in the same container.
 
         The service copies it. What does not fill a part is read with ``read``.
         """
         self._check_open()
-        start = wanted.start
-        while start < wanted.stop:
+        start = extent.start
+        while start < extent.stop:
             with self._dropped_if_it_fails():
                 self._make_room()
-                start = self._append_some(source, ByteRange(start, wanted.stop), read)
+                start = self._append_some(source, ByteRange(start, extent.stop), read)
 
     def _append_some(
-        self, source: CopySource, wanted: ByteRange, read: Callable[[ByteRange], pa.Buffer]
+        self, source: CopySource, extent: ByteRange, read: Callable[[ByteRange], pa.Buffer]
     ) -> int:
-        """Append the begin of ``wanted`` with at most one part; returns where it ends."""
-        client, (start, stop), waiting = self._uploads.client, wanted, self._pieces.size
+        """Append the begin of ``extent`` with at most one part; returns where it ends."""
+        client, (start, stop), waiting = self._uploads.client, extent, self._pieces.size
         least = self._part if client.equal_parts else client.min_part_size
         missing = max(0, least - waiting) if waiting else 0
-        if wanted.length < missing + least:
+        if extent.length < missing + least:
             return self._read(start, stop, read)
         if waiting:  # it must become a part of its own before a copy can follow
             end = self._read(start, start + missing, read)
@@ -166,7 +166,7 @@ class RemoteWriter(ObjectWriter):
         end = start + self._part
         if not client.equal_parts:
             step = max(COPIED_PART, self._part)
-            end = stop if wanted.length < step + least else start + step
+            end = stop if extent.length < step + least else start + step
         self._copy(source, ByteRange(start, end))
         self._position += end - start
         return end
@@ -220,12 +220,12 @@ class RemoteWriter(ObjectWriter):
         send = partial(client.upload_part, self._key, upload, self._sent, body)
         self._submit(partial(self._uploads.sender.prepare, "uploading", self._path, send))
 
-    def _copy(self, source: CopySource, wanted: ByteRange) -> None:
+    def _copy(self, source: CopySource, extent: ByteRange) -> None:
         """Let the service copy a range as a part."""
         upload = self._next_part(PARTS_AT_ONCE)
         copy = partial(
             self._uploads.client.copy_part,
-            *(self._key, upload, self._sent, source.key, wanted, source.etag),
+            *(self._key, upload, self._sent, source.key, extent, source.etag),
         )
         verb = f"copying {source.path!r} to"
         send = partial(self._uploads.sender.prepare, verb, self._path, copy, source.path)
@@ -288,12 +288,12 @@ class RemoteWriter(ObjectWriter):
         if stop < start.size:
             self._pieces.put_first(self._read_back(source, ByteRange(stop, start.size)))
 
-    def _read_back(self, source: CopySource, wanted: ByteRange) -> memoryview:
+    def _read_back(self, source: CopySource, extent: ByteRange) -> memoryview:
         """Bytes of ``source``, which this writer has made."""
         step, read = self._uploads.part_size(), self._uploads.client.get
         ranges = [
-            ByteRange(at, min(at + step, wanted.stop))
-            for at in range(wanted.start, wanted.stop, step)
+            ByteRange(at, min(at + step, extent.stop))
+            for at in range(extent.start, extent.stop, step)
         ]
         parts = [
             self._uploads.sender.read(

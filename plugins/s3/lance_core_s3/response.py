@@ -71,17 +71,17 @@ def page_of(response: Mapping[str, Any]) -> ListingPage:
     return ListingPage(objects, str(field(response, "NextContinuationToken")))
 
 
-def content_of(response: Any, wanted: ByteRange | None) -> Content:
-    """The body of a GET response, checked to be the range ``wanted``."""
+def content_of(response: Any, requested: ByteRange | None) -> Content:
+    """The body of a GET response, checked to be the range ``requested``."""
     try:
-        length, size = _lengths(response, wanted)
+        length, size = _lengths(response, requested)
         return Content(read_content(response["Body"], length), size, response.get("ETag"))
     except BaseException:
         response["Body"].close()
         raise
 
 
-def _lengths(response: Any, wanted: ByteRange | None) -> tuple[int, int]:
+def _lengths(response: Any, requested: ByteRange | None) -> tuple[int, int]:
     """The bytes of the body, and those of the whole object."""
     length = response.get("ContentLength")
     if length is None or length < 0:
@@ -91,7 +91,7 @@ def _lengths(response: Any, wanted: ByteRange | None) -> tuple[int, int]:
     start, size = 0, length
     if "ContentRange" in response:
         start, size = _extent(response["ContentRange"])
-    if wanted is not None and (start != wanted.start or length > wanted.length):
+    if requested is not None and (start != requested.start or length > requested.length):
         raise RequestError(Failure.UNSUPPORTED, "the server does not send the requested range")
     return length, size
 
