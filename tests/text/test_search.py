@@ -238,3 +238,13 @@ def test_deep_queries_are_refused(table: lance.LanceDataset) -> None:
 def test_a_builder_has_the_search(table: lance.LanceDataset) -> None:
     rows = ScannerBuilder(table).full_text_search("w9", columns=["t"]).to_scanner().to_table()
     assert rows.num_rows == len(scores("w9"))
+
+
+def test_the_best_rows_of_equal_scores_are_the_first_ones(tmp_path: Path) -> None:
+    rows = pa.table({"id": range(60), "t": ["w"] * 60})
+    table = lance.write_dataset(rows, tmp_path / "t", enable_stable_row_ids=True)
+    table.update({"t": "'w'"}, where="id < 9")  # moves them behind the others
+    table.create_scalar_index("t", "INVERTED")
+    whole = list(found(table, MatchQuery("w", "t")))
+    assert whole == [*range(9, 60), *range(9)]
+    assert list(found(table, MatchQuery("w", "t"), limit=5)) == whole[:5]

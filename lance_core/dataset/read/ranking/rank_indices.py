@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from lance_core.index.ranking import RankedQuery
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
+
+_MORE_ROWS = 16
+"""Rows that are asked for beyond twice as many as are wanted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,13 +90,36 @@ def rank_index(
     best: list[list[Hits]] = [[] for _ in range(query.num_queries)]
     for segment, opened in zip(index.stored.segments, index.opened, strict=True):
         allowed = allowed_rows(snapshot, segment, rows)
-        for own, hits in zip(best, opened.top(query, count, allowed), strict=True):
+        if segment.has_row_ids and query.is_final and 0 < count < snapshot.num_rows:
+            answers = _top_with_ties(opened, query, count, allowed)
+        else:
+            answers = opened.top(query, count, allowed)
+        for own, hits in zip(best, answers, strict=True):
             addresses, exist = _addresses(snapshot, segment, hits.rows)
             if not (exist.all() and _are_in_fragments(snapshot, addresses)):
                 name = index.stored.name
                 raise CorruptFileError(f"index {name!r} has rows that the table has not")
             own.append(Hits(addresses, hits.scores))
     return [merged(own, count, ascending=query.ascending) for own in best]
+
+
+def _top_with_ties(
+    opened: RankedIndex, query: RankedQuery, count: int, allowed: AllowedRows
+) -> Sequence[Hits]:
+    """The best ``count`` rows of a segment with row ids, and all with the score of the last one.
+
+    Of rows with equal scores an index returns those with the lowest ids; others may be before them
+    in the table.
+    """
+    asked = count
+    while True:
+        asked = 2 * asked + _MORE_ROWS
+        answers = opened.top(query, asked, allowed)
+        if not any(
+            len(hits.rows) >= asked and hits.scores[-1] == hits.scores[count - 1]
+            for hits in answers
+        ):
+            return answers
 
 
 def _are_in_fragments(snapshot: Snapshot, addresses: RowNumbers) -> bool:
