@@ -159,7 +159,7 @@ class Search(Read):
     def apply(self, table: Table) -> Any:
         query = import_module(f"{table.library.__name__}.query").MatchQuery(self.word, self.column)
         found = table.open().to_table(
-            [KEY],
+            [KEY, "_score"],
             filter=None if self.condition is None else self.condition.sql,
             full_text_query=query,
             prefilter=True,
