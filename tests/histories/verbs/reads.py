@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Self
@@ -158,12 +159,13 @@ class Search(Read):
 
     def apply(self, table: Table) -> Any:
         query = import_module(f"{table.library.__name__}.query").MatchQuery(self.word, self.column)
-        found = table.open().to_table(
-            [KEY, "_score"],
-            filter=None if self.condition is None else self.condition.sql,
-            full_text_query=query,
-            prefilter=True,
-        )
+        with warnings.catch_warnings(action="ignore"):  # of a column without an index
+            found = table.open().to_table(
+                [KEY, "_score"],
+                filter=None if self.condition is None else self.condition.sql,
+                full_text_query=query,
+                prefilter=True,
+            )
         return sorted(found[KEY].to_pylist())
 
     def expected(self, copy: Copy, state: State) -> Any:
