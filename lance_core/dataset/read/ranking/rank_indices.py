@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
-_MORE_ROWS = 16
-"""Rows that are asked for beyond twice as many as are wanted."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankingIndex:
@@ -113,7 +110,7 @@ def _top_with_ties(
     """
     asked = count
     while True:
-        asked = 2 * asked + _MORE_ROWS
+        asked *= 4
         answers = opened.top(query, asked, allowed)
         if not any(
             len(hits.rows) >= asked and hits.scores[-1] == hits.scores[count - 1]
