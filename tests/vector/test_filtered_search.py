@@ -131,3 +131,17 @@ def test_a_search_warns_once_if_an_index_lacks_many_rows(
     assert dataset.to_table(nearest=nearest).num_rows == 4
     dataset.optimize.optimize_indices()
     assert dataset.to_table(nearest=nearest).num_rows == 4
+
+
+def test_a_fast_search_finds_no_rows_by_an_index_that_covers_none(tmp_path: Path) -> None:
+    column = pa.FixedSizeListArray.from_arrays(pa.array(np.ones(24, np.float32)), 8)
+    dataset = lance.write_dataset(pa.table({"v": column}), tmp_path / "t.lance")
+    nearest = {"column": "v", "q": np.ones(8), "k": 2}
+    assert dataset.to_table(nearest=nearest, fast_search=True).num_rows == 0
+    with pytest.warns(IndexWarning, match="Not enough rows"):
+        dataset.create_index("v", "IVF_PQ", num_partitions=1, num_sub_vectors=4)
+    assert dataset.to_table(nearest=nearest, fast_search=True).num_rows == 0
+    both = nearest | {"q": np.ones((2, 8))}
+    assert dataset.to_table(nearest=both, fast_search=True).num_rows == 0
+    assert dataset.to_table(nearest=nearest | {"use_index": False}, fast_search=True).num_rows == 2
+    assert dataset.to_table(nearest=nearest).num_rows == 2

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
+from lance_core_vector.graphs.stored_graph import StoredGraph
 from lance_core_vector.kinds import hnsw_index, vector_index
 from lance_core_vector.loops.library import numpy_loops
 from tests.vector.test_build import clustered, column, recall, table_of
@@ -133,6 +134,20 @@ def test_a_compaction_removes_rows_from_graphs(tmp_path: Path, deferred: bool) -
     assert recall(dataset, queries, refine_factor=4, nprobes=2) >= 0.95
     dataset.optimize.optimize_indices()
     assert recall(dataset, queries, refine_factor=4, nprobes=2) >= 0.95
+
+
+@pytest.mark.parametrize("distances", [[[0.5], []], [[0.5, 0.1], []], [[0.5], None]])
+def test_a_graph_has_one_distance_for_each_neighbour(distances: list[Any]) -> None:
+    nodes, lists = pa.array([0, 1], pa.uint32()), pa.array([[1], [0]], pa.list_(pa.uint32()))
+    stored = {"entry_point": 0, "level_offsets": [0, 2]}
+
+    def graph(distances: list[Any]) -> StoredGraph:
+        arrays = [nodes, lists, pa.array(distances, pa.list_(pa.float32()))]
+        return StoredGraph.of(arrays, stored, 2, "graph")
+
+    assert graph([[0.5], [0.25]]).distances.tolist() == [0.5, 0.25]
+    with pytest.raises(CorruptFileError, match="one distance for each neighbour"):
+        graph(distances)
 
 
 def test_graphs_are_not_built_without_compiled_loops(tmp_path: Path) -> None:

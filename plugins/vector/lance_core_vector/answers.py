@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import InvalidInputError
+from lance_core_vector.vectors import matrix_of
 
 Scan: TypeAlias = Callable[..., pa.Table]
 """Runs a scan with the arguments of ``LanceDataset.to_table``."""
@@ -67,6 +68,5 @@ def vectors_in(rows: pa.Table, column: str) -> tuple[RowIds, npt.NDArray[Any]]:
     if not pa.types.is_fixed_size_list(values.type):
         raise InvalidInputError(f"column {column!r} has not one vector a row: give queries")
     present = values.is_valid().to_numpy(zero_copy_only=False)
-    width = values.type.list_size
-    matrix = values.filter(pa.array(present)).flatten().to_numpy(zero_copy_only=False)
-    return rows.column("_rowid").to_numpy()[present], matrix.reshape(-1, width)
+    ids = rows.column("_rowid").to_numpy()
+    return ids[present], matrix_of(values.filter(pa.array(present)))

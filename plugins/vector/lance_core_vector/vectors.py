@@ -52,6 +52,12 @@ class Vectors:
         return cls(matrix.reshape(-1, width), rows)
 
 
+def matrix_of(vectors: pa.FixedSizeListArray) -> npt.NDArray[Any]:
+    """Vectors without nulls as they are, one a row."""
+    flat: npt.NDArray[Any] = vectors.flatten().to_numpy(zero_copy_only=False)
+    return flat.reshape(-1, vectors.type.list_size)
+
+
 def vector_type(kind: pa.DataType) -> tuple[pa.DataType, bool] | None:
     """The type of one vector of a column of type ``kind``, and True for several a row.
 

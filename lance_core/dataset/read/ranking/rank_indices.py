@@ -48,10 +48,7 @@ def ranking_index(snapshot: Snapshot, query: RankedQuery) -> RankingIndex | None
 
     An index that cannot be opened is left out with a warning: its rows are ranked by their values.
     """
-    if snapshot.file.index_section is None or not query.uses_indices:
-        return None
-    field = field_at(snapshot, parse_path(query.column))
-    for index in () if field is None else usable_indices(snapshot).of_field(snapshot, field.id):
+    for index in column_indices(snapshot, query.column) if query.uses_indices else ():
         try:
             opened = _opened(snapshot, index)
             answered = query.for_index([unchecked(one) for one in opened]) if opened else None
@@ -63,6 +60,14 @@ def ranking_index(snapshot: Snapshot, query: RankedQuery) -> RankingIndex | None
             if answered is not None:
                 return RankingIndex(index, opened, answered)
     return None
+
+
+def column_indices(snapshot: Snapshot, column: str) -> Sequence[UsableIndex]:
+    """The indices of a column that cover rows, also those that do not rank."""
+    if snapshot.file.index_section is None:
+        return ()
+    field = field_at(snapshot, parse_path(column))
+    return () if field is None else usable_indices(snapshot).of_field(snapshot, field.id)
 
 
 def _opened(snapshot: Snapshot, index: UsableIndex) -> tuple[RankedIndex, ...]:

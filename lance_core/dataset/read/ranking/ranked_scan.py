@@ -19,12 +19,12 @@ from lance_core.dataset.read.columns.projection import ROW_ADDRESS
 from lance_core.dataset.read.given_rows.take import take_addresses
 from lance_core.dataset.read.output.sort_keys import sort_order
 from lance_core.dataset.read.ranking.index_search import IndexSearch
-from lance_core.dataset.read.ranking.rank_indices import ranking_index
+from lance_core.dataset.read.ranking.rank_indices import column_indices, ranking_index
 from lance_core.dataset.read.ranking.rank_values import rank_spans, stored_columns
 from lance_core.dataset.read.sources.prefilter.usable_indices import warn_of_failure
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.errors import LanceError
-from lance_core.index.ranking import Hits
+from lance_core.index.ranking import Hits, merged
 from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ class RankedScan:
     of the search or of the plan, or an expression about columns of the search and of the table.
     ``condition``: which of the ranked rows are returned; the filter of the plan decides which rows
     are ranked. ``order``: the columns to sort the ranked rows by; the limit and offset of the plan
-    count rows in this order. ``skips_others``: rows that an index does not cover are not returned
-    if an index is used.
+    count rows in this order. ``skips_others``: rows that an index does not cover are not returned,
+    unless no index of the column can be used.
     """
 
     query: RankedQuery
@@ -132,15 +132,17 @@ class RankedScan:
         """The best rows for each query, by an index or by the values."""
         if query.parts:
             return [query.combined([self._hits(snapshot, part)[0] for part in query.parts])]
-        index = ranking_index(snapshot, query)
+        index, skips_others = ranking_index(snapshot, query), self.skips_others
         if index is not None:
             try:
                 index = replace(index, query=index.query.tuned())
-                skips = self.skips_others
-                return IndexSearch(snapshot, self.plan, index, skips_others=skips).hits()
+                search = IndexSearch(snapshot, self.plan, index, skips_others=skips_others)
+                return search.hits()
             except (LanceError, OSError) as error:
                 warn_of_failure(snapshot, index.stored.name, error)
                 query = index.query.without_index()
+        elif skips_others and query.uses_indices and not column_indices(snapshot, query.column):
+            return [merged((), 0, ascending=query.ascending)] * query.num_queries
         return rank_spans(snapshot, self.plan, query)
 
 

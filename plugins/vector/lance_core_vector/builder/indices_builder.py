@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 import lance_core
@@ -23,6 +22,7 @@ from lance_core_vector.training.build import owners_of, vectors_of
 from lance_core_vector.training.encoded_files import ROW_ID, read_rows, schema_of, write_rows
 from lance_core_vector.training.partitioned_rows import PartitionedRows
 from lance_core_vector.training.precomputed import COLUMNS, PrecomputedPartitions
+from lance_core_vector.vectors import matrix_of
 
 SLICE_BYTES = 8 << 20
 """Bytes of codes that are written at once."""
@@ -49,7 +49,7 @@ class IndicesBuilder(ModelTraining):
             output_uri = str(Path(tempfile.gettempdir()) / f"partitions-{uuid.uuid4()}.lance")
         types = dict(zip(COLUMNS, (pa.uint64(), pa.uint32()), strict=True))
         schema = pa.schema(list(types.items()))
-        centroids = _matrix(ivf_model.centroids)
+        centroids = matrix_of(ivf_model.centroids).astype(np.float32)
 
         def batches() -> Iterator[pa.RecordBatch]:
             for numbers, vectors in vectors_of(self.rows, parameters.metric):
@@ -82,7 +82,7 @@ class IndicesBuilder(ModelTraining):
             "num_bits": pq.num_bits,
         }
         parameters, encoder = self.parameters(given), self.trained(given).encoder
-        centroids = _matrix(ivf.centroids)
+        centroids = matrix_of(ivf.centroids).astype(np.float32)
         precomputed = None
         if partition_ds_uri is not None:
             precomputed = PrecomputedPartitions.of(partition_ds_uri, len(centroids), None)
@@ -160,13 +160,6 @@ class IndicesBuilder(ModelTraining):
             for batch in LanceFileReader(path, columns=[ROW_ID]).read_all().to_batches():
                 found.update(np.unique(batch.column(0).to_numpy() >> np.uint64(32)).tolist())
         return sorted(found)
-
-
-def _matrix(centroids: pa.FixedSizeListArray) -> npt.NDArray[np.float32]:
-    width = centroids.type.list_size
-    flat = centroids.flatten().to_numpy(zero_copy_only=False)
-    found: npt.NDArray[np.float32] = flat.astype(np.float32).reshape(-1, width)
-    return found
 
 
 def _code_bytes(pq: PqModel) -> int:

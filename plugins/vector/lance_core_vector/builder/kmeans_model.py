@@ -12,6 +12,7 @@ from lance_core.errors import InvalidInputError
 from lance_core_vector.distances import METRICS
 from lance_core_vector.loops.passes import unit
 from lance_core_vector.training import kmeans
+from lance_core_vector.vectors import matrix_of
 
 Floats = npt.NDArray[np.float32]
 
@@ -37,7 +38,7 @@ class KMeans:
         self.k = k
         self._metric = metric.name
         self._max_iters = max_iters
-        self._centroids = None if centroids is None else _matrix(centroids)
+        self._centroids = None if centroids is None else _checked_matrix(centroids)
 
     def __repr__(self) -> str:
         return f"KMeans(k={self.k}, metric_type={self._metric})"
@@ -73,12 +74,12 @@ class KMeans:
         return pa.array(owners.astype(np.uint32))
 
     def _vectors(self, data: Any) -> Floats:
-        vectors = _matrix(data)
+        vectors = _checked_matrix(data)
         found: Floats = unit(vectors) if self._metric == "cosine" else vectors
         return found
 
 
-def _matrix(data: Any) -> Floats:
+def _checked_matrix(data: Any) -> Floats:
     """The vectors of an array of numpy or Arrow."""
     if isinstance(data, np.ndarray):
         if data.ndim != 2:
@@ -99,5 +100,4 @@ def _matrix(data: Any) -> Floats:
     flat = data.flatten()
     if data.null_count or flat.null_count:
         raise InvalidInputError("the vectors have null values")
-    found: Floats = flat.to_numpy().reshape(-1, data.type.list_size)
-    return found
+    return matrix_of(data)

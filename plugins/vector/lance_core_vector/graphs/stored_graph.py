@@ -111,6 +111,9 @@ class StoredGraph:
         )
         if nodes.null_count or lists.null_count or neighbours.null_count:
             raise CorruptFileError("a node is null", path, field=NODE)
+        own = distances.offsets.to_numpy()
+        if distances.null_count or not np.array_equal(own - own[0], starts - starts[0]):
+            raise CorruptFileError("a node has not one distance for each neighbour", path)
         if not _is_sound(graph, count):
             raise CorruptFileError("a graph has other nodes or levels", path, field=HNSW_KEY)
         far = distances.flatten().to_numpy(zero_copy_only=False).astype(np.float32, copy=False)

@@ -53,8 +53,9 @@ def nearest_codewords(vectors: Floats, codebook: Codebook) -> npt.NDArray[np.uin
         block = vectors[start : start + BLOCK_ROWS]
         split = block.reshape(len(block), parts, size)
         for part in range(parts):
-            products = split[:, part] @ codebook.turned[part]
-            products -= codebook.halves[part]
+            with np.errstate(over="ignore", invalid="ignore"):  # of products that are no float32
+                products = split[:, part] @ codebook.turned[part]
+                products -= codebook.halves[part]
             codes[start : start + BLOCK_ROWS, part] = products.argmax(axis=1)
     return codes
 

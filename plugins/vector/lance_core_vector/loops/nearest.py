@@ -29,8 +29,9 @@ def nearest_centroids(vectors: Floats, centroids: Floats, halves: Floats) -> npt
             block = np.require(block, np.float32, ["C", "A"])
             native.nearest_centroids(block, block.shape[1], centroids, halves, own)
             return
-        products = block @ turned
-        products -= halves
+        with np.errstate(over="ignore", invalid="ignore"):  # of products that are no float32
+            products = block @ turned
+            products -= halves
         products.argmax(axis=1, out=own)
 
     if turned is None:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.errors import CorruptFileError
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.hookspecs.searches import Hits, best_of, lowest
 from lance_core_vector.loops.best_rows import Masks
 
@@ -22,6 +22,12 @@ Codes: TypeAlias = tuple[npt.NDArray[Any], ...]
 
 Distances: TypeAlias = npt.NDArray[np.floating]
 Vector: TypeAlias = npt.NDArray[Any]
+
+
+def check_metric(name: str) -> None:
+    """Raise `UnsupportedFeatureError` for a metric by which no codes of floats are compared."""
+    if name not in ("l2", "cosine", "dot"):
+        raise UnsupportedFeatureError(f"codes of floats for the metric {name!r}")
 
 
 class Scorer(ABC):

@@ -19,6 +19,7 @@ from lance_core_vector.quantizers.base import (
     Quantizer,
     Scorer,
     Vector,
+    check_metric,
     matrix,
     places_of,
     rows_at,
@@ -42,6 +43,8 @@ class FlatQuantizer(Quantizer):
     """The vectors themselves: distances are exact."""
 
     def __init__(self, vector: pa.DataType, metric: Metric, path: str) -> None:
+        if not metric.of_bits:
+            check_metric(metric.name)
         self.columns = {COLUMN: pa.list_(vector.value_type, vector.list_size)}
         self.bytes_per_row = vector.list_size * (vector.value_type.bit_width // 8) + 4
         self._metric = metric

@@ -32,6 +32,7 @@ from lance_core_vector.quantizers.base import (
     Quantizer,
     Scorer,
     Vector,
+    check_metric,
     fixed_bytes,
     matrix,
 )
@@ -69,6 +70,7 @@ class ProductQuantizer(Quantizer):
         model: IvfModel,
         path: str,
     ) -> None:
+        check_metric(metric)
         self.refinement = 10
         self.codebook = codebook
         self.bits = bits

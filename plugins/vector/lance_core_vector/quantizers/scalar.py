@@ -34,6 +34,7 @@ from lance_core_vector.quantizers.base import (
     Quantizer,
     Scorer,
     Vector,
+    check_metric,
     fixed_bytes,
     matrix,
 )
@@ -73,6 +74,7 @@ class ScalarQuantizer(Quantizer):
     """The range of the numbers of all vectors; l2 and cosine compare the codes of queries."""
 
     def __init__(self, width: int, low: float, high: float, metric: str, path: str) -> None:
+        check_metric(metric)
         self.columns = {COLUMN: fixed_bytes(width)}
         self.bytes_per_row = width + 4
         self.low, self.high = low, high

@@ -77,7 +77,8 @@ class RabitEncoder(Encoder):
         extra = self._bits - 1
         codes, sums = rabit_codes(rotated, centroids, owners, extra)
         records[SIGNS] = np.packbits(rotated >= 0, axis=1, bitorder="little")
-        with np.errstate(over="ignore"):  # of vectors whose squares are no float32
+        # Of vectors whose squares are no float32.
+        with np.errstate(over="ignore", invalid="ignore"):
             add, scale = self._factors(sums, sums.with_signs, sums.centroid_with_signs)
             for name, values in zip(FACTORS, (add, scale, self._errors(sums)), strict=True):
                 records[name] = values
