@@ -16,6 +16,7 @@ from lance_core import LanceDataset
 from lance_core.errors import InvalidInputError
 from lance_core_vector.quality.recall_report import (
     MeasuredRecall,
+    RecallReport,
     index_metric,
     recall_report,
     sampled_vectors,
@@ -181,21 +182,30 @@ def _measured(
     sample.create_index("v", metric=metric, num_partitions=PARTITIONS, replace=True, **parameters)
     seconds = time.process_time() - start
     factors = (None,) if parameters["index_type"] in ("IVF_FLAT", "IVF_SQ") else FACTORS
-    tried = [
-        {"nprobes": probes} | ({} if factor is None else {"refine_factor": factor})
-        for factor in factors
-        for probes in PROBES
-    ]
-    report = recall_report(sample, "v", k=k, sample=QUERIES, options=tried, metric=metric)
-    found, ms = report.measured[-1], np.inf
-    for first in range(0, len(tried), len(PROBES)):
-        same = report.measured[first : first + len(PROBES)]
+
+    def measured(factors: Sequence[int | None], probes: Sequence[int]) -> RecallReport:
+        tried = [
+            {"nprobes": number} | ({} if factor is None else {"refine_factor": factor})
+            for factor in factors
+            for number in probes
+        ]
+        return recall_report(sample, "v", k=k, sample=QUERIES, options=tried, metric=metric)
+
+    report = measured(factors, PROBES[-1:])
+    # The least factor that is enough in all partitions, and the next one, which may need fewer.
+    first = next((at for at, one in enumerate(report.measured) if one.recall >= recall), -1)
+    chosen, most = factors[first:][:2], report.measured[first:][:2]
+    fewer = measured(chosen, PROBES[:-1]).measured
+    found, ms = most[-1], np.inf
+    for number, last in enumerate(most):
+        start = number * (len(PROBES) - 1)
+        same = [*fewer[start : start + len(PROBES) - 1], last]
         enough = [one for one in same if one.recall >= recall]
         expected = _expected_ms(same, enough[0], sample_rows, num_rows) if enough else np.inf
         if expected < ms:
             found, ms = enough[0], expected
     if ms == np.inf:
-        ms = _expected_ms(report.measured[-len(PROBES) :], found, sample_rows, num_rows)
+        ms = _expected_ms(same, found, sample_rows, num_rows)
     (description,) = sample.describe_indices()
     growth = num_rows / sample_rows
     size = int((description.total_size_bytes or 0) * growth)
