@@ -5,7 +5,8 @@ To write in other threads than the main one, import this package first.
 `read`, `count_rows` and `lance_schema` read tables with arguments instead of options.
 `create_table` writes a data frame as a table. `create_index` indexes a column. `compact` and
 `LanceTable` compact tables. `nearest_join` joins a data frame of vectors with the nearest rows.
-`upsert_batches` upserts the batches of a stream.
+`search` returns the rows that match a text query best. `upsert_batches` upserts the batches of a
+stream.
 """
 
 import importlib
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from lance_core_spark.table.create_index import create_index
     from lance_core_spark.table.lance_table import LanceTable
     from lance_core_spark.table.nearest_join import nearest_join
+    from lance_core_spark.table.search import search
     from lance_core_spark.write.create_table import create_table
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "lance_schema",
     "nearest_join",
     "read",
+    "search",
     "upsert_batches",
 ]
 
@@ -49,6 +52,7 @@ def __getattr__(name: str) -> object:
         "lance_schema": "frames",
         "nearest_join": "table.nearest_join",
         "read": "frames",
+        "search": "table.search",
         "upsert_batches": "stream.upsert",
     }
     if name not in modules:

@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 import lance_core
-from lance_core_spark import LanceTable, nearest_join, upsert_batches
+from lance_core_spark import LanceTable, create_index, nearest_join, search, upsert_batches
 from tests.spark.stream.micro_batches import append
 
 
@@ -31,6 +31,7 @@ def main() -> None:
     LanceTable.forPath(spark, uri).createIndex("id", "BTREE")
     told["indexed"] = [row["id"] for row in read(filter="id IN (3, 12)").collect()]
     told["near"] = nearest_rows(spark, str(folder / "vectors.lance"))
+    told["texts"] = best_texts(spark, str(folder / "texts.lance"))
     small = str(folder / "small.lance")
     for ids in (range(3), range(3, 5)):
         append(Path(small), *ids)
@@ -66,6 +67,15 @@ def nearest_rows(spark: SparkSession, uri: str) -> list[list[Any]]:
     left = spark.range(7, 9).selectExpr("id AS n", f"{vectors} AS v")
     found = nearest_join(left, uri, "v", 1, refine_factor=30).orderBy("n").collect()
     return [[row["n"], row["id"]] for row in found]
+
+
+def best_texts(spark: SparkSession, uri: str) -> list[int]:
+    """The rows that a search with an index of texts returns, best first."""
+    rows = spark.range(30).selectExpr("id", "concat('w', id % 3, ' w', id % 7) AS t")
+    rows.repartition(2).write.format("lance").mode("append").save(uri)
+    create_index(spark, uri, "t", "INVERTED", num_segments=2)
+    found = search(spark, uri, "w5 w2", 2, columns=["id"], filter="id > 4")
+    return sorted(row["id"] for row in found.collect())
 
 
 if __name__ == "__main__":

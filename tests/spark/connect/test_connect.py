@@ -25,6 +25,7 @@ FOUND = {
     "filter": [0, 1],
     "indexed": [3],
     "near": [[7, 7], [8, 8]],
+    "texts": [5, 26],
     "compacted": [2, 1, [0, 1, 2, 3, 4]],
     "copy": 10,
     "merged": [11, 45],
