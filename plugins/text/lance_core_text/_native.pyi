@@ -81,6 +81,7 @@ def rank(
     size: int,
     has_score: bool,
     has_plain_rest: bool,
+    is_sorted: bool,
     norms: Buffer,
     rows: Buffer,
     shape: Buffer,

@@ -76,6 +76,7 @@ typedef struct {
     word_t *words;
     clause_t *clauses;
     int64_t num_terms, num_words, num_clauses;
+    int is_sorted;  /* rows ascend with documents, and results are sorted */
     int has_bounds; /* scores grow with those of terms */
     float limit;    /* a score that so many documents as are wanted have at least */
     best_t best;
@@ -563,6 +564,58 @@ static const char *rank_windows(ranking_t *r, window_t *w, window_t *sums, uint1
     return error;
 }
 
+/* A number that ascends as scores fall, and documents of equal scores rise. */
+INLINE uint64_t key_of(float score, int64_t document) {
+    uint32_t bits;
+    memcpy(&bits, &score, 4);
+    bits ^= bits >> 31 ? UINT32_MAX : 1u << 31; /* ascends with the score */
+    return (uint64_t)~bits << 32 | (uint64_t)document;
+}
+
+/* Sorts the best documents, the best one first; equal ones ascend, as their rows do. */
+static const char *sort_best(best_t *best) {
+    const int64_t size = best->size;
+    uint64_t *keys = malloc((size_t)(2 * size + 1) * sizeof *keys), *others = keys + size;
+    if (!keys)
+        return NO_MEMORY;
+    uint64_t *const room = keys;
+    for (int64_t i = 0; i < size; i++)
+        keys[i] = key_of(best->scores[i], best->documents[i]);
+    if (size < 64) {
+        for (int64_t i = 1, at; i < size; i++) {
+            const uint64_t key = keys[i];
+            for (at = i; at > 0 && keys[at - 1] > key; at--)
+                keys[at] = keys[at - 1];
+            keys[at] = key;
+        }
+    } else {
+        for (int shift = 0; shift < 64; shift += 8) {
+            int64_t counts[256] = {0}, start = 0;
+            for (int64_t i = 0; i < size; i++)
+                counts[keys[i] >> shift & 255]++;
+            if (counts[keys[0] >> shift & 255] == size)
+                continue;
+            for (int i = 0; i < 256; i++) {
+                const int64_t count = counts[i];
+                counts[i] = start;
+                start += count;
+            }
+            for (int64_t i = 0; i < size; i++)
+                others[counts[keys[i] >> shift & 255]++] = keys[i];
+            uint64_t *swapped = keys;
+            keys = others, others = swapped;
+        }
+    }
+    for (int64_t i = 0; i < size; i++) {
+        uint32_t bits = ~(uint32_t)(keys[i] >> 32);
+        bits ^= bits >> 31 ? 1u << 31 : UINT32_MAX;
+        memcpy(&best->scores[i], &bits, 4);
+        best->documents[i] = (int64_t)(keys[i] & UINT32_MAX);
+    }
+    free(room);
+    return NULL;
+}
+
 static const char *rank(ranking_t *r) {
     struct {
         window_t of_clause, sums;
@@ -572,7 +625,7 @@ static const char *rank(ranking_t *r) {
         return NO_MEMORY;
     const char *error = rank_windows(r, &room->of_clause, &room->sums, room->marks);
     free(room);
-    return error;
+    return error || !r->is_sorted ? error : sort_best(&r->best);
 }
 
 /* Checks all blocks of a list, and tells the first document and the best weight of each. */
@@ -710,8 +763,8 @@ static PyObject *py_rank(PyObject *self, PyObject *args) {
     const char *error = NULL;
     ranking_t r = {0};
     (void)self;
-    if (!PyArg_ParseTuple(args, "O!nppy*y*y*y*w*w*", &PyList_Type, &terms, &size, &has_score, &has_plain_rest, &b[0],
-                          &b[1], &b[2], &b[3], &b[4], &b[5]))
+    if (!PyArg_ParseTuple(args, "O!npppy*y*y*y*w*w*", &PyList_Type, &terms, &size, &has_score, &has_plain_rest,
+                          &r.is_sorted, &b[0], &b[1], &b[2], &b[3], &b[4], &b[5]))
         return release(b, 6), NULL;
     r.num_documents = b[0].len / 4;
     r.num_terms = PyList_Size(terms);

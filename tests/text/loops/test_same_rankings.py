@@ -174,7 +174,9 @@ def test_what_does_not_belong_together_is_an_error() -> None:
 
     def rank(term: tuple[object, ...], shape: np.ndarray, rows: np.ndarray = rows) -> int:
         boosts = np.ones(1, np.float32)
-        return native.rank([term], 128, True, False, norms, rows, shape, boosts, scores, documents)
+        return native.rank(
+            [term], 128, True, False, True, norms, rows, shape, boosts, scores, documents
+        )
 
     assert rank(term, shape) == 1
     assert (documents[0], scores[0]) == (4, 1.0)
@@ -201,6 +203,7 @@ def test_what_does_not_belong_together_is_an_error() -> None:
             128,
             True,
             False,
+            True,
             norms,
             rows,
             np.array([1, 1, 0, 2, 0, 1, 1, 1]),

@@ -133,6 +133,12 @@ class Partition:
         return found
 
     @cached_property
+    def has_sorted_rows(self) -> bool:
+        """True if the rows of documents ascend."""
+        rows = self.documents.rows
+        return bool((rows[1:] > rows[:-1]).all())
+
+    @cached_property
     def lengths(self) -> Integers:
         """The number of documents of each term."""
         (stored,) = self._postings.arrays([LENGTH])

@@ -38,7 +38,9 @@ def rank_partition(
     factors: Mapping[str, np.float32],
     count: int,
 ) -> Scored:
-    """The best ``count`` documents, or all, in any order. Raises `CorruptFileError`.
+    """The best ``count`` documents, or all. Raises `CorruptFileError`.
+
+    The best is first, and documents of equal scores ascend, if the rows of documents ascend.
 
     ``numbers``: those of each clause. ``factors``: what the weights of terms are multiplied by.
     """
@@ -73,6 +75,7 @@ def rank_partition(
             layout.size,
             layout.has_score,
             layout.has_plain_rest,
+            partition.has_sorted_rows,
             scorer.norms,
             partition.documents.rows,
             np.array(shape, np.int64),
