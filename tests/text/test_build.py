@@ -196,3 +196,15 @@ def test_an_index_that_is_damaged_is_left_out_with_a_warning(tmp_path: Path) -> 
         rows = lance.dataset(dataset.uri).to_table(["id"], full_text_query="w5 w17")
     again = dict(zip(rows["id"].to_pylist(), rows["_score"].to_pylist(), strict=True))
     assert again == pytest.approx(expected, rel=1e-5, abs=1e-6)
+
+
+def test_prewarmed_indices_load_nothing_for_a_query(tmp_path: Path) -> None:
+    dataset = create(tmp_path / "t")
+    loaded = []
+    for warms in (False, True):
+        dataset = lance.dataset(dataset.uri)
+        if warms:
+            dataset.prewarm_index("t_idx")
+        options = {"scan_stats_callback": lambda stats: loaded.append(stats.parts_loaded)}
+        dataset.scanner(full_text_query="w3 w4", **options).to_table()
+    assert loaded == [2, 0]

@@ -24,6 +24,7 @@ from lance_core.dataset.read.ranking.rank_values import rank_spans, stored_colum
 from lance_core.dataset.read.sources.prefilter.usable_indices import warn_of_failure
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.errors import LanceError
+from lance_core.index.loads import counted_loads
 from lance_core.index.ranking import Hits, merged
 from lance_core.lazy_dataclass import dataclass
 
@@ -101,7 +102,11 @@ class RankedScan:
         if plan.limit is not None and self.condition is None and not self.order:
             query = query.up_to(max(1, plan.offset + plan.limit))
         hits = []
-        for one in self._hits(snapshot, query):
+        with counted_loads() as loads:
+            answers = self._hits(snapshot, query)
+        if plan.metrics is not None:
+            plan.metrics.loads.append(loads)
+        for one in answers:
             mask = query.accepts(one.scores)
             hits.append(Hits(one.rows[mask][: query.k], one.scores[mask][: query.k]))
         columns = {

@@ -206,11 +206,23 @@ class Partition:
         return found
 
     def prewarm(self) -> None:
-        """Load the documents and the terms."""
+        """Load the documents, the terms, and as many blocks as the cache holds."""
         _ = self.documents, self.tokens, self.lengths
+        (stored,) = self._postings.arrays([POSTING])
+        data, ends = _items(stored.flatten())
+        of_terms = np.append(0, np.cumsum(-(-self.lengths // self.layout.size)))
+        if len(ends) - 1 != of_terms[-1]:
+            raise CorruptFileError("terms have other blocks", self._postings.path, field=POSTING)
+        for number, length in enumerate(self.lengths.tolist()):
+            first, stop = of_terms[number : number + 2].tolist()
+            offsets = ends[first : stop + 1]
+            if offsets[-1] > MAX_CACHED_BYTES:
+                break
+            own = TermBlocks(data[offsets[0] : offsets[-1]], offsets - offsets[0], length)
+            self._blocks.get((number, False), lambda own=own: own)
 
     def _read(self, number: int) -> _Cached:
-        data, offsets, _ = self._read_blocks(number)
+        data, offsets, _ = self.blocks(number)
         return _Cached(self._decoded(data, offsets, self.lengths[number : number + 1]), None)
 
     def _read_blocks(self, number: int) -> TermBlocks:
