@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -219,7 +220,7 @@ class Partition:
             if offsets[-1] > MAX_CACHED_BYTES:
                 break
             own = TermBlocks(data[offsets[0] : offsets[-1]], offsets - offsets[0], length)
-            self._blocks.get((number, False), lambda own=own: own)
+            self._blocks.get((number, False), functools.partial(_itself, own))
 
     def _read(self, number: int) -> _Cached:
         data, offsets, _ = self.blocks(number)
@@ -295,6 +296,10 @@ def _check_types(reader: IndexFileReader, expected: Mapping[str, pa.DataType]) -
         if field.type != kind:
             text = f"has the type {field.type}, expected {kind}"
             raise CorruptFileError(text, reader.path, field=field.name)
+
+
+def _itself(blocks: TermBlocks) -> TermBlocks:
+    return blocks
 
 
 def has_repeated(rows: RowNumbers) -> bool:
