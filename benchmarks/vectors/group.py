@@ -136,11 +136,15 @@ class _SetBenchmark:
         self._add(label, timings, bars, remark, values, by_processor=kind.by_processor)
 
     def _copy_index(self, name: str, source: str) -> None:
-        """Replace the files of a table by links to those of ``source``, with its index."""
-        own = self._workers[name].path
-        shutil.rmtree(own)
-        shutil.copytree(self._workers[source].path, own, copy_function=os.link)
-        self._workers[name].forget()
+        """Give a subject a table of links to the files of that of ``source``, with its index.
+
+        The folder has a new name: processes keep what they have read of files, which never change.
+        """
+        worker = self._workers[name]
+        copied = worker.path.with_name(f"{worker.path.name}-copy")
+        shutil.copytree(self._workers[source].path, copied, copy_function=os.link)
+        shutil.rmtree(worker.path)
+        worker.open(copied)
 
     def _compare(self, kind: str, query: Query) -> None:
         """Time queries by all libraries; this library must find as many of the nearest rows."""

@@ -49,8 +49,9 @@ class Worker(SubjectProcess):
         arguments = (self.module, str(self.path), queries, dict(options), condition, is_batch)
         return self.run(_answers, *arguments)
 
-    def forget(self) -> None:
-        """Close the table, whose files were replaced."""
+    def open(self, path: Path) -> None:
+        """Build indices of, and search, the table at ``path`` from now on."""
+        self.path = path
         self.run(_datasets.clear)
 
 

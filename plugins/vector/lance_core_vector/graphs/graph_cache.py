@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,10 +11,15 @@ import pyarrow as pa
 
 from lance_core.hookspecs.concurrency import LruCache
 from lance_core.hookspecs.indices import RowNumbers, count_parts
-from lance_core_vector.graphs.stored_graph import SCHEMA, StoredGraph
+from lance_core_vector.graphs.stored_graph import SCHEMA, GraphParameters, StoredGraph
 from lance_core_vector.loops.graph import GraphVectors, search_graph
 from lance_core_vector.partitions.index_files import ROW_ID, IndexFiles, IvfModel, row_numbers
-from lance_core_vector.partitions.partition_cache import MAX_CACHED_BYTES, Partition
+from lance_core_vector.partitions.partition_cache import (
+    AT_ONCE,
+    MAX_CACHED_BYTES,
+    READERS,
+    Partition,
+)
 
 if TYPE_CHECKING:
     from lance_core_vector.graphs.comparison import Comparison
@@ -59,20 +64,32 @@ class GraphCache:
             MAX_CACHED_BYTES, lambda partition: partition.nbytes + 256, made_once=True
         )
 
-    def get(self, number: int) -> GraphPartition:
-        """The partition with this number, which has rows. Raises `CorruptFileError`."""
+    def each(self, numbers: Sequence[int]) -> Iterator[GraphPartition]:
+        """The partitions with these numbers, which have rows. Raises `CorruptFileError`.
+
+        Those that are missing are read at the same time, as many as the cache has room for.
+        """
+        missing = [number for number in numbers if number not in self._partitions]
+        if not missing:
+            return map(self._get, numbers)
+        count_parts(len(missing))
+        self._get(missing[0])  # reads what all need: once, not in each thread
+        lists = 8 * 2 * GraphParameters.of(self._files.graph[missing[0]]).m  # numbers and distances
+        size = int(self._model.lengths[missing].max()) * (self._quantizer.bytes_per_row + lists)
+        return READERS.in_order(self._get, numbers, max(1, min(AT_ONCE, MAX_CACHED_BYTES // size)))
+
+    def _get(self, number: int) -> GraphPartition:
         return self._partitions.get(number, lambda: self._read(number))
 
     def load_all(self) -> None:
         """Read as many partitions as are cached."""
         total = 0
-        for number in np.flatnonzero(self._model.lengths).tolist():
-            total += self.get(number).nbytes
+        for partition in self.each(np.flatnonzero(self._model.lengths).tolist()):
+            total += partition.nbytes
             if total > MAX_CACHED_BYTES:
                 return
 
     def _read(self, number: int) -> GraphPartition:
-        count_parts(1)
         start, count = int(self._model.offsets[number]), int(self._model.lengths[number])
         columns = [ROW_ID, *self._quantizer.columns]
         rows, *codes = self._files.codes.arrays(columns, start, start + count)

@@ -72,9 +72,9 @@ class HnswIndex(IvfIndex):
             large = [number for number in numbers if self.model.lengths[number] > limit]
             small = [number for number in numbers if self.model.lengths[number] <= limit]
             partitions = self._partitions.get(small)
-            for number in large:
-                form = comparison.query(vector, number)
-                partitions.append(graphs.get(number).near(form, ef_in_all, self.quantizer))
+            for partition in graphs.each(large):
+                form = comparison.query(vector, partition.number)
+                partitions.append(partition.near(form, ef_in_all, self.quantizer))
             hits = best_in(partitions, scorer, query, count, allowed)
             if len(hits.rows) >= count or not large:
                 return hits

@@ -317,7 +317,8 @@ def _top(partitions: Sequence[Partition], scorer: Scorer, count: int, masks: Mas
         some = [partitions[number] for number in group]
         own = None if masks is None else [masks[number] for number in group]
         size = sum(sizes[number] for number in group)
-        return copy(scorer).top(some, min(count, size), own)  # scorers note their errors
+        with np.errstate(all="ignore"):  # threads have their own
+            return copy(scorer).top(some, min(count, size), own)  # scorers note their errors
 
     return merged(list(in_threads(best, groups)), count, ascending=True)
 

@@ -23,10 +23,10 @@ MAX_CACHED_BYTES = 512 << 20
 _NARROW_BYTES = 4 << 20
 """Bytes of columns of one number a row up to which all of their rows are read at once."""
 
-_AT_ONCE = 16
+AT_ONCE = 16
 """Partitions that are read at the same time: most of the time is waiting for a store."""
 
-_READERS = ThreadPool("partitions", _AT_ONCE)
+READERS = ThreadPool("partitions", AT_ONCE)
 
 
 class Partition(NamedTuple):
@@ -68,7 +68,7 @@ class PartitionCache:
             count_parts(len(missing))
             if not self._reader.are_adjacent(self._columns, *self._range(missing[0])):
                 self._get(missing[0])  # reads what all need: once, not in each thread
-            return list(_READERS.in_order(self._get, present, _AT_ONCE))
+            return list(READERS.in_order(self._get, present, AT_ONCE))
         return [self._get(number) for number in present]
 
     def _get(self, number: int) -> Partition:
