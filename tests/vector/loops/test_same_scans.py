@@ -179,6 +179,34 @@ def test_rabit_codes(sizes: list[int], seed: int, count: int, width: int) -> Non
     assert_same(best_by_rabit, codes, rows, masks, terms, count)
 
 
+@given(sizes=SIZES, seed=SEEDS, count=COUNTS, width=st.sampled_from([8, 24, 64, 1024, 1032]))
+def test_rabit_codes_that_signs_exclude(
+    sizes: list[int], seed: int, count: int, width: int
+) -> None:
+    """The errors of scores by signs are what they differ from those by all bits."""
+    random = np.random.default_rng(seed)
+    rows, masks = partitions(random, sizes)
+    rotated = random.normal(0, 1, width).astype(np.float32)
+    half = float(rotated.sum()) / 2
+    reaches, codes = random.uniform(1, 3, len(sizes)).astype(np.float32), []
+    for size, reach in zip(sizes, reaches.tolist(), strict=True):
+        bits = random.random((size, width)) < 0.5
+        code = (16 * bits - 16 + random.integers(0, 16, bits.shape)).astype(np.int8)
+        added, scales = random.normal(9, 1, size), random.uniform(-0.2, -0.1, size)
+        by_all = (code @ rotated.astype("f8") + half) * scales + added
+        by_signs = (bits @ rotated.astype("f8") - half) * 16 * scales + added
+        errors = np.abs(by_all - by_signs) / reach + 1e-3
+        signs = arranged(np.packbits(bits, axis=1, bitorder="little").T, 4)
+        codes.append((code, added, scales, signs, added, 16 * scales, errors))
+    stored = [tuple(one if one.dtype != "f8" else one.astype("f4") for one in own) for own in codes]
+    ones, zeros = np.ones(len(sizes), "f4"), np.zeros(len(sizes), "f4")
+    terms = RabitTerms(rotated, half, ones, zeros, sign_tables(rotated), reaches)
+    found = best_by_rabit(stored, rows, masks, terms, count)
+    expected = best_by_rabit(stored, rows, masks, terms._replace(tables=None), count)
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
 @given(sizes=SIZES, seed=SEEDS, count=COUNTS, width=st.sampled_from([1, 3, 16, 128, 129]))
 def test_signs(sizes: list[int], seed: int, count: int, width: int) -> None:
     random = np.random.default_rng(seed)
