@@ -4,7 +4,6 @@ A search implements `RankedSearch`, is described by a `SearchSpec`, and makes qu
 `RankedQuery`. An index type whose open indices are a `RankedIndex` answers them for many rows.
 """
 
-from lance_core.index.explanation import Explanation
 from lance_core.index.ranking import (
     AllowedRows,
     Batches,
@@ -22,7 +21,6 @@ from lance_core.index.spec import SearchSpec
 __all__ = [
     "AllowedRows",
     "Batches",
-    "Explanation",
     "Hits",
     "RankedIndex",
     "RankedQuery",

@@ -19,9 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.errors import UnsupportedFeatureError
 from lance_core.index.base import OpenIndex, RowNumbers, SearchResult, UnansweredQueryError
-from lance_core.index.explanation import Explanation
 from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -165,21 +163,6 @@ class RankedQuery(ABC):
 
     def combined(self, hits: Sequence[Hits]) -> Hits:
         """The best rows of the answers to `parts`, each with all of its rows, by address."""
-        raise NotImplementedError
-
-    def explained(self, index: OpenIndex, row: AllowedRows) -> Explanation | None:
-        """How the score of a row of ``index`` is computed; None if it does not match the query.
-
-        ``row`` allows this row only. The query is the one that `for_index` returned.
-        """
-        raise UnsupportedFeatureError("scores of this search are not explained")
-
-    def explained_by_values(self, batches: Batches, row: int) -> Explanation | None:
-        """The same for a row among those of ``batches``, as `rank` gets them."""
-        raise UnsupportedFeatureError("scores of this search are not explained")
-
-    def explained_by_parts(self, parts: Sequence[Explanation | None]) -> Explanation | None:
-        """How the score of a row is computed from those of `parts`, None for one without it."""
         raise NotImplementedError
 
     def step(self, index_name: str | None) -> tuple[str, str]:

@@ -91,6 +91,7 @@ KNOWN_PLUGINS = (
             *("BooleanQuery", "BoostQuery", "CombinedFieldsQuery", "DocumentGranularity"),
             *("FullTextOperator", "FullTextQuery", "FullTextQueryType", "MatchQuery"),
             *("MultiMatchQuery", "Occur", "PhraseQuery", "hybrid"),
+            *("Explanation", "explain_score"),
         ),
     ),
     KnownPlugin(

@@ -3,11 +3,9 @@
 `hybrid` searches by texts and vectors, `explain_score` shows how a score is computed.
 """
 
-from lance_core.index.explanation import Explanation
-from lance_core.query.explain_score import explain_score
 from lance_core.query.text_queries import __getattr__
 
-# The others are looked up in plugins when they are used.
+# All others are looked up in plugins when they are used.
 __all__ = [
     "BooleanQuery",
     "BoostQuery",

@@ -1,4 +1,4 @@
-"""Queries of full-text search, with the names of pylance's module, and `hybrid`.
+"""Queries of full-text search, with the names of pylance's module, `hybrid`, and `explain_score`.
 
 All of them come with the extra ``text``: `FullTextQuery` and its kinds `MatchQuery`, `PhraseQuery`,
 `BooleanQuery`, `BoostQuery`, `MultiMatchQuery` and `CombinedFieldsQuery`, and `FullTextQueryType`,
@@ -10,7 +10,7 @@ from typing import Any
 _TOOLS = (
     *("BooleanQuery", "BoostQuery", "CombinedFieldsQuery", "DocumentGranularity"),
     *("FullTextOperator", "FullTextQuery", "FullTextQueryType", "MatchQuery", "MultiMatchQuery"),
-    *("Occur", "PhraseQuery", "hybrid"),
+    *("Occur", "PhraseQuery", "Explanation", "explain_score", "hybrid"),
 )
 
 

@@ -41,6 +41,9 @@ class PartitionQuery(Protocol):
     def score(self, scorer: PartitionScorer, count: int) -> Scored:
         """The best ``count`` documents that match, or more, in any order."""
 
+    def explain(self, index: InvertedIndex, allowed: AllowedRows | None) -> None:
+        """Explain the score of the only allowed row, if the query is asked to."""
+
 
 class InvertedIndex(RankedIndex):
     """An index of terms. ``parameters``: how its texts were split. ``details``: as stored."""
@@ -94,6 +97,7 @@ class InvertedIndex(RankedIndex):
 
     def top(self, query: RankedQuery, count: int, allowed: AllowedRows | None) -> Sequence[Hits]:
         asked: PartitionQuery = query  # type: ignore[assignment]  # text queries choose such indices
+        asked.explain(self, allowed)
         if allowed is None:
             return [self._best(asked, count)]
         if allowed.share < _FEW_ALLOWED:

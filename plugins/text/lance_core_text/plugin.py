@@ -53,7 +53,12 @@ def lance_index_types() -> Iterable[IndexTypeSpec]:
             version=2,
             readable_version=3,
             kinds=("INVERTED", "FTS"),
-            tools=("lance_core_text.hybrid:hybrid", *_QUERIES),
+            tools=(
+                "lance_core_text.explain_score:explain_score",
+                "lance_core_text.hybrid:hybrid",
+                "lance_core_text.scoring.explanation:Explanation",
+                *_QUERIES,
+            ),
         ),
     )
 

@@ -14,6 +14,7 @@ from lance_core_text.analyzers.parameters import TextParameters
 from lance_core_text.plugin import DETAILS_URL
 from lance_core_text.queries.clauses import Role
 from lance_core_text.queries.compound import BestTextQuery, BooleanTextQuery, BoostTextQuery
+from lance_core_text.queries.explained_search import ExplainedSearch
 from lance_core_text.queries.full_text import (
     BooleanQuery,
     BoostQuery,
@@ -46,6 +47,10 @@ class TextSearch(RankedSearch):
 
     def query(self, value: Any, type_of: SearchedColumns) -> RankedQuery:
         columns: Sequence[str] | None = None
+        if isinstance(value, ExplainedSearch):
+            if value.root is None:
+                value.root = value.observe(self.query(value.query, type_of))
+            return value.root
         if isinstance(value, Mapping):
             for name in value:
                 if name not in ("query", "columns"):

@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.hookspecs.searches import Explanation, Hits, RankedQuery, best_of
+from lance_core.hookspecs.searches import Hits, RankedQuery, best_of
 from lance_core_text.queries.clauses import ALL_ROWS
 from lance_core_text.queries.text_query import SCORE
 from lance_core_text.queries.united_hits import boolean_scores, united
+from lance_core_text.scoring.explanation import Explanation
 
 
 class CompoundQuery(RankedQuery):
@@ -48,6 +49,7 @@ class CompoundQuery(RankedQuery):
         return best_of(rows, self.total(scores), self.k, ascending=False)
 
     def explained_by_parts(self, parts: Sequence[Explanation | None]) -> Explanation | None:
+        """How the score of a row is computed from those of `parts`, None for one without it."""
         scores = [np.float32(np.nan if part is None else part.value) for part in parts]
         (total,) = self.total([np.array([score]) for score in scores])
         if np.isnan(total):

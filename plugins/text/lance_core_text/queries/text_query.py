@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -16,7 +17,6 @@ from lance_core.hookspecs.indices import OpenIndex
 from lance_core.hookspecs.searches import (
     AllowedRows,
     Batches,
-    Explanation,
     Hits,
     RankedQuery,
     best_of,
@@ -28,6 +28,7 @@ from lance_core_text.queries.united_hits import boolean_scores, united
 from lance_core_text.queries.words import TextMatch
 from lance_core_text.scoring.bm25 import NO_STATISTICS, Statistics
 from lance_core_text.scoring.explain import explain_boolean, explain_document
+from lance_core_text.scoring.explanation import Explanation
 from lance_core_text.scoring.score_partition import score_partition
 from lance_core_text.scoring.score_values import TextRanking
 from lance_core_text.scoring.scored import Scored
@@ -49,11 +50,25 @@ Asked: TypeAlias = "Sequence[tuple[Role, TextMatch]]"
 """What is searched, and what a match means; first what must match, then what should."""
 
 
+@dataclass
+class ExplainedRow:
+    """The row at ``address``, and the ``explanation`` of its score, once a query is answered.
+
+    ``is_alone``: True while a scan allows no other row, so that only an index can explain it.
+    ``is_in_index``: True if an index has it.
+    """
+
+    address: int
+    explanation: Explanation | None = None
+    is_alone: bool = True
+    is_in_index: bool = False
+
+
 class TextQuery(RankedQuery):
     """What ``asked`` says, as an index with ``parameters`` has the terms.
 
     ``statistics``: those of the index that answers, None before there is one. ``clauses``: those of
-    ``asked`` with terms of the index that are near their words.
+    ``asked`` with terms of the index that are near their words. ``row``: one to explain.
     """
 
     score_name = SCORE
@@ -67,6 +82,7 @@ class TextQuery(RankedQuery):
         statistics: Statistics | None = None,
         k: int = ALL_ROWS,
         clauses: tuple[Clause, ...] | None = None,
+        row: ExplainedRow | None = None,
     ) -> None:
         self.asked = asked
         self.parameters = parameters
@@ -74,6 +90,7 @@ class TextQuery(RankedQuery):
         self.k = self.num_candidates = k
         self._statistics = statistics
         self._clauses = clauses
+        self.row = row
 
     @property
     def statistics(self) -> Statistics:
@@ -115,33 +132,43 @@ class TextQuery(RankedQuery):
                 )
             own = index.statistics_of(terms)
             statistics = own if statistics is NO_STATISTICS else statistics.plus(own)
-        return TextQuery(self.asked, parameters, statistics, self.k, clauses)
+        return TextQuery(self.asked, parameters, statistics, self.k, clauses, self.row)
 
-    def explained(self, index: OpenIndex, row: AllowedRows) -> Explanation | None:
-        assert isinstance(index, InvertedIndex)  # chosen by `for_index`
+    def explaining(self, row: ExplainedRow) -> TextQuery:
+        """The same query, which explains the score of ``row`` when it is answered."""
+        return TextQuery(self.asked, self.parameters, self._statistics, self.k, self._clauses, row)
+
+    def explain(self, index: InvertedIndex, allowed: AllowedRows | None) -> None:
+        """Explain the score of the only allowed row, if ``index`` has it."""
+        row = self.row
+        if row is None or not row.is_alone or allowed is None:
+            return
         for partition in index.partitions:
-            for document in np.flatnonzero(row.mask(partition.documents.rows)).tolist():
-                return explain_document(partition, document, self.clauses, self.statistics)
-        return None
+            for document in np.flatnonzero(allowed.mask(partition.documents.rows)).tolist():
+                row.is_in_index = True
+                row.explanation = explain_document(
+                    partition, document, self.clauses, self.statistics
+                )
 
     def without_index(self) -> RankedQuery:
-        return TextQuery(self.asked, self.parameters, NO_STATISTICS, self.k)
+        return TextQuery(self.asked, self.parameters, NO_STATISTICS, self.k, row=self.row)
 
     def up_to(self, count: int) -> RankedQuery:
         k = min(self.k, count)
-        return TextQuery(self.asked, self.parameters, self._statistics, k, self._clauses)
+        return TextQuery(self.asked, self.parameters, self._statistics, k, self._clauses, self.row)
 
     def rank(self, batches: Batches, count: int) -> Sequence[Hits]:
         most = count if len(self.clauses) == 1 else ALL_ROWS
-        hits = [ranking.hits() for ranking in self._rankings(batches, most)]
+        rankings, row = self._rankings(batches, most), self.row
+        if row is not None and not row.is_alone and not row.is_in_index:
+            parts = [ranking.explained(row.address) for ranking in rankings]
+            is_one = len(parts) == 1
+            row.explanation = parts[0] if is_one else explain_boolean(parts, self._counts)
+        hits = [ranking.hits() for ranking in rankings]
         if len(hits) == 1:
             return hits
         rows, scores = united(hits)
         return [best_of(rows, boolean_scores(scores, self._counts), count, ascending=False)]
-
-    def explained_by_values(self, batches: Batches, row: int) -> Explanation | None:
-        parts = [ranking.explained(row) for ranking in self._rankings(batches, 1)]
-        return parts[0] if len(parts) == 1 else explain_boolean(parts, self._counts)
 
     def _rankings(self, batches: Batches, count: int) -> Sequence[TextRanking]:
         """A ranking of all rows for each clause."""

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from lance_core.hookspecs.analyzers import Integers
-from lance_core.hookspecs.searches import Explanation
 from lance_core_text.postings.partition import Partition
 from lance_core_text.queries.clauses import Clause, Role
 from lance_core_text.queries.words import TextMatch, Word
 from lance_core_text.scoring.bm25 import K1, B, Statistics, weights
+from lance_core_text.scoring.explanation import Explanation
 from lance_core_text.scoring.phrases import phrase_documents, position_keys
 
 

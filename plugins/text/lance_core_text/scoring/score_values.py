@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.hookspecs.analyzers import Integers
-from lance_core.hookspecs.searches import Explanation, Hits, best_of
+from lance_core.hookspecs.searches import Hits, best_of
 from lance_core_text.analyzers.analyze import AnalyzedTexts
 from lance_core_text.analyzers.columns import analyze_column
 from lance_core_text.analyzers.parameters import TextParameters
@@ -23,6 +23,7 @@ from lance_core_text.postings.vocabulary import Vocabulary
 from lance_core_text.queries.words import TextMatch, Word
 from lance_core_text.scoring.bm25 import Statistics, weights
 from lance_core_text.scoring.explain import TermOfDocument, explain_terms
+from lance_core_text.scoring.explanation import Explanation
 from lance_core_text.scoring.phrases import phrase_documents
 
 

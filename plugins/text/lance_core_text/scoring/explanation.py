@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
-
-from lance_core.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
