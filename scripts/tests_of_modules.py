@@ -8,7 +8,6 @@ still right stay as they are: edit one where another test is nearer.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -68,10 +67,16 @@ def imports_of(path: Path) -> frozenset[str]:
     found = set(re.findall(r"\blance_core(?:\.\w+)*", text))
     for match in re.finditer(r"\bfrom (lance_core[\w.]*) import (\([^)]*\)|[^\n]*)", text):
         found.update(f"{match[1]}.{name}" for name in re.findall(r"\w+", match[2]))
-    own = {name for name in found if name.split(".")[0] == "lance_core"}
-    paths = (ROOT / name.replace(".", "/") for name in own)
-    files = (file for p in paths for file in (p.with_suffix(".py"), p / "__init__.py"))
-    return frozenset(f.relative_to(ROOT / "lance_core").as_posix() for f in files if f.exists())
+    paths = (name.partition(".")[2].replace(".", "/") for name in found)
+    files = (file for path in paths for file in (f"{path}.py", f"{path}/__init__.py".lstrip("/")))
+    return _files() & frozenset(files)
+
+
+@cache
+def _files() -> frozenset[str]:
+    """All files of Python of the core, relative to its folder."""
+    core = ROOT / "lance_core"
+    return frozenset(path.relative_to(core).as_posix() for path in core.rglob("*.py"))
 
 
 @cache
@@ -85,10 +90,11 @@ def steps_from(test: str) -> dict[str, int]:
     return reached
 
 
-def tests() -> Iterator[str]:
+@cache
+def tests() -> tuple[str, ...]:
     """The test files of the core, relative to `tests/unit`."""
-    for path in sorted((TESTS / "unit").rglob("test_*.py")):
-        yield path.relative_to(TESTS / "unit").as_posix()
+    paths = sorted((TESTS / "unit").rglob("test_*.py"))
+    return tuple(path.relative_to(TESTS / "unit").as_posix() for path in paths)
 
 
 def nearest_tests(module: str) -> list[str]:
@@ -128,7 +134,7 @@ def is_near(test: str, module: str) -> bool:
 @cache
 def is_imported(module: str) -> bool:
     """Whether a test imports the module itself."""
-    return any(steps_from(test).get(module) == 0 for test in tests())
+    return any(module in imports_of(TESTS / "unit" / test) for test in tests())
 
 
 def is_right(module: str, named: list[str]) -> bool:

@@ -6,11 +6,10 @@ Counted are all imports: at the top of a module, in functions, for types only, a
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from tests.architecture.test_modules import ROOT
+from tests.architecture.test_modules import ROOT, facts_of
 
 PACKAGE = ROOT / "lance_core"
 
@@ -27,16 +26,8 @@ def modules() -> dict[str, Path]:
 
 def imported(path: Path, known: Iterable[str]) -> set[str]:
     """The modules of the library that a module imports in any way."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = {alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-            found.update(full if full in known else node.module for full in names.values())
-        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "lazy_module":
-            found.update(str(one.value) for one in node.args if isinstance(one, ast.Constant))
-    return found.intersection(known)
+    pairs = ((module, f"{module}.{name}") for module, name in facts_of(path).named)
+    return {full if full in known else module for module, full in pairs}.intersection(known)
 
 
 def circles(imports: Mapping[str, set[str]]) -> set[frozenset[str]]:

@@ -79,6 +79,17 @@ def dangers(nodes: Iterable[ast.AST]) -> Iterator[str]:
             yield "bare except"
 
 
+def named(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
+    """Modules that are imported in any way, each with a name that is imported from it, or ""."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from ((node.module, alias.name) for alias in node.names)
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "lazy_module":
+            yield from ((str(one.value), "") for one in node.args if isinstance(one, ast.Constant))
+
+
 def imported(imports: Iterable[ast.ImportFrom]) -> frozenset[str]:
     """Modules from which names are imported, and these names as if they were modules."""
     return frozenset(
@@ -111,6 +122,7 @@ class Facts:
     dangers: list[str]
     relative_imports: list[str]
     imported: frozenset[str]
+    named: frozenset[tuple[str, str]]
     functions_import_own_modules: bool
     public_classes: list[str]
 
@@ -136,6 +148,7 @@ def facts_of(path: Path) -> Facts:
         dangers=list(dangers(nodes)),
         relative_imports=[ast.unparse(node) for node in imports if node.level > 0],
         imported=imported(imports),
+        named=frozenset(named(nodes)),
         functions_import_own_modules=functions_import_own_modules(tree, imports),
         public_classes=[
             node.name
