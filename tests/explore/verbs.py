@@ -378,8 +378,9 @@ def _conditions(column: str) -> Iterator[tuple[str, Callable[[object], bool] | N
     values: Sequence[object] = (*range(1, 10), 70, 101)
     if column not in ("k", "n"):
         values = WORDS
-    for value in values:
-        yield f"{column} = {value!r}", partial(operator.eq, value)
+    for start in range(3):  # an index answers each of three values by itself, a scan once
+        some = values[start::3]
+        yield f"{column} IN {tuple(some)!r}", partial(operator.contains, some)
     yield f"{column} IS NOT NULL", lambda value: value is not None
     yield f"{column} IS NULL", lambda value: value is None
 
