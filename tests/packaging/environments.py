@@ -42,12 +42,15 @@ def lowest_versions(projects: Iterable[Path]) -> dict[str, str]:
     return lowest
 
 
-def run(*command: str | Path, cwd: Path | None = None) -> str:
-    """What a command prints; it must succeed. Nothing of this process's Python reaches it."""
+def run(*command: str | Path, cwd: Path | None = None, **more: str) -> str:
+    """What a command prints; it must succeed. Nothing of this process's Python reaches it.
+
+    ``more``: environment variables.
+    """
     done = subprocess.run(
         [str(part) for part in command],
         cwd=cwd,
-        env={k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYSPARK"))},
+        env={k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYSPARK"))} | more,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
