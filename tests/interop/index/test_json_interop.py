@@ -17,6 +17,7 @@ from lance.indices import IndexConfig
 
 import lance_core
 from tests.each_case import each_case
+from tests.examples import share
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
 
@@ -181,13 +182,17 @@ def test_conditions_use_the_index_if_pylance_uses_it(
         assert not uses_index(ours, query), query
 
 
-@each_case("version, stable", [("2.0", True), ("2.2", False)])
-@each_case("target, kind", SOME)
+CHANGED = [
+    *(("2.0", True, *case) for case in share([c for c in SOME if c[0] in WITH_ROW_IDS], 2, 0)),
+    *(("2.2", False, *case) for case in share(SOME, 2, 1)),
+]
+"""Version, stable row ids, type of the index and of its values."""
+
+
+@each_case("version, stable, target, kind", CHANGED)
 def test_indices_follow_all_changes(
-    tmp_path: Path, target: str, kind: str, version: str, stable: bool
+    tmp_path: Path, version: str, stable: bool, target: str, kind: str
 ) -> None:
-    if stable and target not in WITH_ROW_IDS:
-        return
     uri = tmp_path / "t"
     first = table(documents(kind, 3, 300, first=FIELDS[kind][0]))
     more = table(documents(kind, 4, 90), 300)

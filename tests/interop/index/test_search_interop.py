@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -154,10 +155,10 @@ LOADS = [
 ]
 
 
-@pytest.mark.parametrize("condition", [*LOADS, "array_has(l, 'c')", "contains(s, 'x12')"])
-def test_scans_count_the_indices_and_parts_that_they_load_as_pylance_does(
-    tmp_path: Path, condition: str
-) -> None:
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table with an index of each kind, which tests copy: nobody has loaded indices of a copy."""
+    uri = tmp_path_factory.mktemp("indexed") / "t"
     numbers = range(2000)
     columns: dict[str, Any] = {
         "a": numbers,
@@ -168,9 +169,17 @@ def test_scans_count_the_indices_and_parts_that_they_load_as_pylance_does(
         "s": [f"x{number}" for number in numbers],
     }
     kinds = ["BTREE", "BITMAP", "ZONEMAP", "BLOOMFILTER", "LABEL_LIST", "NGRAM"]
-    written = lance.write_dataset(pa.table(columns), tmp_path / "t")
+    written = lance.write_dataset(pa.table(columns), uri)
     for column, kind in zip(columns, kinds, strict=True):
         written.create_scalar_index(column, kind)
+    return uri
+
+
+@pytest.mark.parametrize("condition", [*LOADS, "array_has(l, 'c')", "contains(s, 'x12')"])
+def test_scans_count_the_indices_and_parts_that_they_load_as_pylance_does(
+    tmp_path: Path, indexed: Path, condition: str
+) -> None:
+    shutil.copytree(indexed, tmp_path / "t")
     found = []
     for module in (lance, lance_core):
         dataset: Any = module.dataset(tmp_path / "t")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core
+from tests.examples import share
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
 
@@ -33,6 +34,11 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 METRICS = ("l2", "cosine", "dot")
 SOME = ("flat", "pq8", "sq", "rq5", "hnsw-pq")
+
+
+def metrics(kind: str, *, most: Sequence[str] = ()) -> Sequence[str]:
+    """The metrics to try with a kind: all in a full run and for kinds of ``most``, else in turn."""
+    return METRICS if kind in most else share(METRICS, 3, turn=list(KINDS).index(kind))
 
 
 def clusters(rows: int = ROWS, seed: int = 3) -> Matrix:
@@ -129,7 +135,7 @@ def check_same(uri: str, query: Matrix, kind: str, tolerance: float = 0, **keys:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_codes_are_compared_as_pylance_compares_them(tmp_path: Path, kind: str) -> None:
-    for metric in METRICS:
+    for metric in metrics(kind, most=SOME):
         vectors = clusters()
         uri = create(tmp_path / metric, vectors, kind, metric)
         for query in queries(vectors):
@@ -148,7 +154,7 @@ def test_signs_alone_are_compared_as_pylance_compares_them(tmp_path: Path, kind:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_with_all_partitions_and_refinement_answers_are_exact(tmp_path: Path, kind: str) -> None:
-    for metric in METRICS:
+    for metric in metrics(kind, most=SOME):
         vectors = clusters()
         uri = create(tmp_path / metric, vectors, kind, metric)
         for query in queries(vectors, 2):
@@ -162,7 +168,7 @@ def test_with_all_partitions_and_refinement_answers_are_exact(tmp_path: Path, ki
 @pytest.mark.parametrize("kind", SOME)
 def test_the_same_partitions_are_searched_by_default(tmp_path: Path, kind: str) -> None:
     vectors = clusters(3_000)
-    for metric in METRICS:
+    for metric in metrics(kind):
         uri = str(tmp_path / metric)
         lance.write_dataset(table(vectors), uri)
         index(uri, kind, metric, num_partitions=24)
