@@ -153,31 +153,19 @@ static inline const char *decode_block(const uint8_t *at, const uint8_t *end, in
     return zeros ? "a document has the term not once" : NULL;
 }
 
-/* The positions of `count` documents with these frequencies, `total` in all, from a stream. */
-static inline const char *decode_stream(const uint8_t *at, const uint8_t *end, int count,
-                                        const uint32_t *frequencies, int64_t total, uint32_t *positions) {
+/* The `total` differences of positions of the documents of a block, from a stream. */
+static inline const char *decode_stream(const uint8_t *at, const uint8_t *end, int64_t total, uint32_t *deltas) {
     int64_t number = 0;
     for (; number + GROUP <= total; number += GROUP) {
         if (at == end || at[0] > 32 || end - at < 1 + 16 * at[0])
             return "a stream of positions ends too early";
-        unpack_values(at + 1, at[0], 4, positions + number);
+        unpack_values(at + 1, at[0], 4, deltas + number);
         at += 1 + 16 * at[0];
     }
     for (; number < total; number++)
-        if (!(at = read_varint(at, end, &positions[number])))
+        if (!(at = read_varint(at, end, &deltas[number])))
             return "a stream of positions has another number of them";
-    if (at != end)
-        return "a stream of positions has another number of them";
-    for (int i = 0; i < count; i++) {
-        uint64_t position = 0;
-        for (uint32_t j = 0; j < frequencies[i]; j++, positions++) {
-            position += *positions;
-            if (position > UINT32_MAX)
-                return "a position is too large";
-            *positions = (uint32_t)position;
-        }
-    }
-    return NULL;
+    return at == end ? NULL : "a stream of positions has another number of them";
 }
 
 #endif

@@ -29,12 +29,12 @@ typedef struct {
     int64_t block;
     int is_decoded, count, at;
     uint32_t documents[MAX_BLOCK], frequencies[MAX_BLOCK];
-    /* The block whose positions are decoded, -1 for none. */
+    /* The block whose positions are unpacked, -1 for none. */
     int64_t positions_block;
     int positions_count;
     uint32_t positions_documents[MAX_BLOCK], positions_frequencies[MAX_BLOCK];
     int64_t positions_starts[MAX_BLOCK + 1];
-    uint32_t *positions;
+    uint32_t *deltas; /* those of the positions of a document follow each other */
     int64_t capacity;
 } term_t;
 
@@ -284,8 +284,14 @@ static const char *add_term(const ranking_t *r, term_t *t, window_t *w, int word
 static const char *decode_positions(const ranking_t *r, term_t *t, int64_t block) {
     t->positions_block = -1;
     const int count = count_of(r, t, block);
-    const char *error = decode_block(t->data + t->offsets[block], t->data + t->offsets[block + 1], count, r->layout,
-                                     t->positions_documents, t->positions_frequencies);
+    const char *error = NULL;
+    if (t->is_decoded && t->block == block) {
+        memcpy(t->positions_documents, t->documents, sizeof t->documents);
+        memcpy(t->positions_frequencies, t->frequencies, sizeof t->frequencies);
+    } else {
+        error = decode_block(t->data + t->offsets[block], t->data + t->offsets[block + 1], count, r->layout,
+                             t->positions_documents, t->positions_frequencies);
+    }
     if (error)
         return error;
     t->positions_starts[0] = 0;
@@ -296,13 +302,13 @@ static const char *decode_positions(const ranking_t *r, term_t *t, int64_t block
     if (total / GROUP > end - at || total % GROUP > end - at)
         return "a stream of positions ends too early";
     if (total > t->capacity) {
-        uint32_t *grown = realloc(t->positions, 4 * (size_t)total);
+        uint32_t *grown = realloc(t->deltas, 4 * (size_t)total);
         if (!grown)
             return NO_MEMORY;
-        t->positions = grown;
+        t->deltas = grown;
         t->capacity = total;
     }
-    if ((error = decode_stream(at, end, count, t->positions_frequencies, total, t->positions)))
+    if ((error = decode_stream(at, end, total, t->deltas)))
         return error;
     t->positions_block = block;
     t->positions_count = count;
@@ -351,8 +357,14 @@ static const char *append_positions(ranking_t *r, term_t *t, int64_t document, i
         r->own = grown;
         r->own_capacity = capacity;
     }
-    memcpy(r->own + *count, t->positions + t->positions_starts[low], 4 * (size_t)number);
-    *count += number;
+    const uint32_t *deltas = t->deltas + t->positions_starts[low];
+    uint64_t position = 0;
+    for (int64_t i = 0; i < number; i++) {
+        position += deltas[i];
+        if (position > UINT32_MAX)
+            return "a position is too large";
+        r->own[(*count)++] = (uint32_t)position;
+    }
     return NULL;
 }
 
@@ -798,7 +810,7 @@ static PyObject *py_rank(PyObject *self, PyObject *args) {
             WITHOUT_GIL(rank(&r))
     }
     for (int64_t i = 0; r.terms && i < r.num_terms; i++)
-        free(r.terms[i].positions);
+        free(r.terms[i].deltas);
     if (of_terms)
         release(of_terms, (int)(TERM_BUFFERS * r.num_terms));
     free(of_terms), free(r.terms), free(r.words), free(r.clauses), free(r.ends), free(r.own);
