@@ -127,7 +127,7 @@ class RankedQuery(ABC):
         `InvalidInputError` if the index shows that the query is invalid, and `CorruptFileError`:
         all rows are then ranked by their values.
         """
-        return self if all(isinstance(one, RankedIndex) for one in segments) else None
+        return self if all(isinstance(segment, RankedIndex) for segment in segments) else None
 
     def tuned(self) -> RankedQuery:
         """This query, of `for_index`, right before the index is searched; itself by default.

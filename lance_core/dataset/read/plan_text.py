@@ -94,10 +94,10 @@ def ranked_steps(
     index = ranking_index(snapshot, query)
     order = "ASC" if query.ascending else "DESC"
     names = (
-        f"{one.source.text} as {one.field.name}"
-        if isinstance(one.source, Value)
-        else one.field.name
-        for one in ranked.outputs
+        f"{output.source.text} as {output.field.name}"
+        if isinstance(output.source, Value)
+        else output.field.name
+        for output in ranked.outputs
     )
     steps = [
         PlanStep("ProjectionExec", f"expr=[{', '.join(names)}]"),

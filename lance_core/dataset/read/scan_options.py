@@ -314,17 +314,17 @@ def _mask(allowlist: object, blocklist: object) -> RowMask | None:
 
 def order_of(
     schema: Schema,
-    given: Sequence[ColumnOrdering | str] | None,
+    orderings: Sequence[ColumnOrdering | str] | None,
     own: Mapping[str, pa.Field] = MappingProxyType({}),
 ) -> tuple[tuple[ColumnOrdering, Output], ...]:
     """The order of a result by stored columns, and by its ``own`` ones."""
-    found = []
-    for ordering in as_orderings(given or ()):
+    order = []
+    for ordering in as_orderings(orderings or ()):
         name = ordering.column_name
         output = Output(own[name], (name,)) if name in own else stored_column(schema, name)
         check_sortable(output.field.type, name)
-        found.append((ordering, output))
-    return tuple(found)
+        order.append((ordering, output))
+    return tuple(order)
 
 
 def _late(schema: Schema, option: Any) -> bool | frozenset[str] | None:

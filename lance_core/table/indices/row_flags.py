@@ -101,12 +101,12 @@ class RowFlags:
 
     def addresses(self) -> Addresses:
         """The addresses in the set, ascending."""
-        found = [np.empty(0, np.uint64)]
+        addresses = [np.empty(0, np.uint64)]
         columns = (self.ids, self.sizes, self.counts, self.firsts)
-        for id_, size, count, first in zip(*(one.tolist() for one in columns), strict=True):
+        for id_, size, count, first in zip(*(column.tolist() for column in columns), strict=True):
             low = np.arange(size)
             if count < size:
                 own = self.bits[first : first + (size + 7) // 8]
                 low = np.flatnonzero(np.unpackbits(own, count=size, bitorder="little"))
-            found.append(low.astype(np.uint64) | np.uint64(id_ << 32))
-        return np.concatenate(found)
+            addresses.append(low.astype(np.uint64) | np.uint64(id_ << 32))
+        return np.concatenate(addresses)

@@ -56,7 +56,10 @@ def search(  # noqa: PLR0913 (those of a search)
     stored = list(scanner.projected_schema)
     fields = [spark_field(field) for field in stored]
     returned = StructType(
-        [StructField(f"_{number}", one.dataType, one.nullable) for number, one in enumerate(fields)]
+        [
+            StructField(f"_{number}", field.dataType, field.nullable)
+            for number, field in enumerate(fields)
+        ]
     )
     task = SearchTask(
         table,
@@ -68,11 +71,11 @@ def search(  # noqa: PLR0913 (those of a search)
         tuple(field.name for field in stored),
         arrow_schema(returned),
     )
-    found = spark.range(0, 1, 1, 1).mapInArrow(task, returned)
-    return found.select(
+    answer = spark.range(0, 1, 1, 1).mapInArrow(task, returned)
+    return answer.select(
         [
-            sf.col(f"_{number}").alias(field.name, metadata=one.metadata or {})
-            for number, (field, one) in enumerate(zip(stored, fields, strict=True))
+            sf.col(f"_{number}").alias(field.name, metadata=typed.metadata or {})
+            for number, (field, typed) in enumerate(zip(stored, fields, strict=True))
         ]
     )
 
@@ -97,8 +100,8 @@ class SearchTask:
         limit_threads_to_task()
         for _ in batches:
             dataset = open_version(self.table, self.version)
-            found = dataset.to_table(
+            answer = dataset.to_table(
                 list(self.columns), filter=self.filter, full_text_query=self.query, limit=self.k
             )
-            columns = [found[name].combine_chunks() for name in self.returned]
-            yield from split_batch(convert_batch(columns, self.schema, found.num_rows))
+            columns = [answer[name].combine_chunks() for name in self.returned]
+            yield from split_batch(convert_batch(columns, self.schema, answer.num_rows))
