@@ -14,6 +14,7 @@ from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFe
 from lance_core_vector.graphs.stored_graph import StoredGraph
 from lance_core_vector.kinds import hnsw_index, vector_index
 from lance_core_vector.loops.library import numpy_loops
+from lance_core_vector.training import graphs
 from tests.vector.test_build import clustered, column, recall, table_of
 
 SMALL = {"m": 12, "ef_construction": 60}
@@ -148,6 +149,19 @@ def test_a_graph_has_one_distance_for_each_neighbour(distances: list[Any]) -> No
     assert graph([[0.5], [0.25]]).distances.tolist() == [0.5, 0.25]
     with pytest.raises(CorruptFileError, match="one distance for each neighbour"):
         graph(distances)
+
+
+@pytest.mark.parametrize("kind", ["IVF_HNSW_PQ", "IVF_HNSW_SQ", "IVF_HNSW_FLAT"])
+def test_a_graph_that_exceeds_the_limit_of_memory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    dataset = table_of(tmp_path, clustered(400))
+    monkeypatch.setattr(graphs, "NEIGHBOUR_BYTES", 1 << 18)
+    more = {"num_sub_vectors": 4} if kind == "IVF_HNSW_PQ" else {}
+    options = {"num_partitions": 1, "m": 8, **more}
+    with pytest.raises(InvalidInputError, match="the graph of a partition of 400 rows takes 8"):
+        dataset.create_index("v", kind, memory_limit=300 << 20, **options)
+    dataset.create_index("v", kind, **options)
 
 
 def test_graphs_are_not_built_without_compiled_loops(tmp_path: Path) -> None:

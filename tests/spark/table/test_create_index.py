@@ -113,6 +113,29 @@ def test_tasks_encode_vectors_with_one_training(spark: SparkSession, tmp_path: P
     assert described(LanceTable.forPath(spark, few))[0][5] == 0
 
 
+@pytest.mark.parametrize("merged", [False, True])
+def test_tasks_build_graphs(spark: SparkSession, tmp_path: Path, merged: bool) -> None:
+    path = tmp_path / "t.lance"
+    vectors = np.random.default_rng(0).random((600, 8), np.float32)
+    column = pa.FixedSizeListArray.from_arrays(vectors.ravel(), 8)
+    rows = pa.table({"id": range(600), "v": column})
+    lance_core.write_dataset(rows, str(path), max_rows_per_file=300)
+    table = LanceTable.forPath(spark, path)
+    nearest = {"column": "v", "q": vectors[7], "k": 5, "nprobes": 2, "refine_factor": 20}
+    exact = rows_of(path, nearest | {"use_index": False})
+    for kind, more in (
+        ("IVF_HNSW_FLAT", {}),
+        ("IVF_HNSW_SQ", {}),
+        ("IVF_HNSW_PQ", {"num_sub_vectors": 4, "num_bits": 4}),
+    ):
+        options = {"num_partitions": 2, "m": 8, "ef_construction": 40, **more}
+        table.createIndex("v", kind, numSegments=2, mergeSegments=merged, **options)
+        assert described(table) == [("v_idx", kind, ["v"], 1 if merged else 2, 2, 600)]
+        assert rows_of(path, nearest) == exact
+    theirs = pylance.dataset(str(path))
+    assert theirs.to_table(columns=["id"], nearest=nearest)["id"].to_pylist() == exact
+
+
 def rows_of(path: Path, nearest: dict[str, Any]) -> list[int]:
     found: list[int] = (
         lance_core.dataset(str(path)).to_table(["id"], nearest=nearest)["id"].to_pylist()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from lance_core.errors import InvalidInputError
 from lance_core_vector.graphs.build_graph import build_graph, changed_graph
 from lance_core_vector.graphs.stored_graph import StoredGraph
 from lance_core_vector.training.encoders import Encoder
@@ -15,7 +16,13 @@ from lance_core_vector.training.parameters import BuildParameters
 
 if TYPE_CHECKING:
     from lance_core.hookspecs.indices import Progress
+    from lance_core_vector.loops.graph import GraphVectors
     from lance_core_vector.training.partitioned_rows import PartitionedRows
+
+
+NEIGHBOUR_BYTES = 20
+"""Bytes for each of ``m`` neighbours of a node: twice as many have a number and a distance on the
+lowest level, and the levels above take a fourth of that."""
 
 
 class OldGraph(NamedTuple):
@@ -66,6 +73,7 @@ def _graphs(
             yield None
             continue
         rows, codes = partitioned.partition(number)
+        _check_memory(len(rows), encoder.graph_vectors(codes[:1], parameters.metric), parameters)
         vectors = encoder.graph_vectors(codes, parameters.metric)
         seed = parameters.seed, number
         before = old(number)
@@ -77,6 +85,22 @@ def _graphs(
             yield changed_graph(before.graph, places, vectors, removed, seed)
         done += len(rows)
         progress("build_graphs", done, total)
+
+
+def _check_memory(count: int, one: GraphVectors, parameters: BuildParameters) -> None:
+    """Raise `InvalidInputError` if a graph takes more memory than a user allows.
+
+    ``one``: the vector of one of the ``count`` rows. Other builds, as those of an optimization, may
+    take more than the default.
+    """
+    assert parameters.graph is not None
+    needed = count * (one.rows.nbytes + NEIGHBOUR_BYTES * parameters.graph.m)
+    if parameters.is_limited and needed > parameters.memory_limit - parameters.budget:
+        raise InvalidInputError(
+            f"the graph of a partition of {count:,} rows takes {needed >> 20} MiB, and "
+            f"memory_limit is {parameters.memory_limit >> 20} MiB: build more partitions, or "
+            "raise the limit"
+        )
 
 
 def _places(before: OldGraph, rows: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64] | None:

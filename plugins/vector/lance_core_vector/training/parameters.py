@@ -86,7 +86,7 @@ class BuildParameters:
     that the caller asks for, None for the default of the kind. ``transposed``: codes of `IVF_PQ`
     are stored part by part. ``seed``: the same rows and seed give the same index.
     ``memory_limit``: bytes beyond the model. ``graph``: how the graphs of kinds with a graph are
-    built; None for others.
+    built; None for others. ``is_limited``: True if the limit of memory was given.
     """
 
     kind: str
@@ -102,6 +102,7 @@ class BuildParameters:
     seed: int
     memory_limit: int
     graph: GraphParameters | None = None
+    is_limited: bool = False
 
     @property
     def codes(self) -> str:
@@ -159,6 +160,7 @@ class BuildParameters:
             whole_number(given, "seed", 0, least=0),
             whole_number(given, "memory_limit", DEFAULT_MEMORY, least=MIN_MEMORY),
             _graph(given, kind),
+            is_limited="memory_limit" in given,
         )
 
     def check_column(self, kind: pa.DataType) -> None:
