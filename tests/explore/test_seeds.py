@@ -24,8 +24,9 @@ def name_of(seed: Seed) -> str:
     return seed.name
 
 
-@each_case("name", sorted({*PLACES, *CHECKS} - ELSEWHERE))
+@each_case("name", sorted({*PLACES, *CHECKS} - ELSEWHERE)[::2])
 def test_nothing_is_found_without_a_defect(name: str) -> None:
+    """Half of the places; `tox -e explore` looks at all."""
     assert not complains(name)
 
 
