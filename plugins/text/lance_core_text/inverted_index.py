@@ -24,7 +24,7 @@ from lance_core_text.scoring.bm25 import Statistics
 from lance_core_text.scoring.scored import Scored
 from lance_core_text.scoring.scorer import PartitionScorer
 
-_FEW_ALLOWED = 0.3
+_FEW_ALLOWED = 0.02
 """The share of allowed rows below which all rows are masked before the best ones are chosen."""
 
 _SPARE_ROWS = 32
@@ -100,10 +100,12 @@ class InvertedIndex(RankedIndex):
         asked.explain(self, allowed)
         if allowed is None:
             return [self._best(asked, count)]
-        if allowed.share < _FEW_ALLOWED:
+        # So many that enough of them are allowed, if those are anywhere among the best ones.
+        wanted = int((count + _SPARE_ROWS) / max(allowed.share, _FEW_ALLOWED))
+        is_all = wanted >= sum(partition.num_documents for partition in self.partitions)
+        if is_all or allowed.share < _FEW_ALLOWED:
             hits = self._best(asked, ALL_ROWS, allowed)
             return [Hits(hits.rows[:count], hits.scores[:count])]
-        wanted = count + _SPARE_ROWS
         while True:
             hits = self._best(asked, wanted)
             is_allowed = allowed.mask(hits.rows)
