@@ -24,6 +24,7 @@ class Shape:
     """Queries of one kind: ``bar`` with the compiled loops, ``numpy_bar`` with numpy only.
 
     ``limit``: of rows; None for all. ``filtered``: True for a filter that keeps `FILTERED`.
+    ``may_differ``: True if answers need not be the same.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Shape:
     numpy_bar: float | None
     limit: int | None = LIMIT
     filtered: bool = False
+    may_differ: bool = False
 
 
 SHAPES = (
@@ -48,6 +50,7 @@ SHAPES = (
     Shape("three terms, all rows", lambda some: some.several("any", 3), 1.5, 1.0, None),
     Shape("phrase, all rows", lambda some: some.phrases(), 1.5, 1.0, None),
     Shape("one edit", lambda some: some.misspelt(1), 0.6, None),
-    Shape("two edits", lambda some: some.misspelt(2), 1.0, None),
+    # Of more than 50 terms near a word, pylance takes the first ones by their letters.
+    Shape("two edits", lambda some: some.misspelt(2), 1.0, None, may_differ=True),
     Shape("two terms, filter", lambda some: some.several("any", 2), 1.0, 0.7, filtered=True),
 )
