@@ -63,6 +63,18 @@ assert table.count_rows("upper(text) = 'ROW 11' AND length(kind) = 6") == 1
 """
 """What is asserted after a program of the functions."""
 
+TEXT = """
+import os, lance_core as lance, pyarrow as pa
+from lance_core_text.loops.library import is_compiled
+assert is_compiled()
+rows = pa.table({"text": ["a brown fox", "foxes and hounds", "bread"] * 50})
+table = lance.write_dataset(rows, os.path.abspath("texts.lance"))
+table.create_scalar_index("text", "INVERTED", with_position=True)
+found = table.to_table(full_text_query='"brown foxes"', limit=2)
+assert found["text"].to_pylist() == ["a brown fox"] * 2
+"""
+"""What is asserted after a program of the search for texts."""
+
 VECTOR = """
 import os, lance_core as lance, numpy as np, pyarrow as pa
 from lance_core_vector.loops.library import is_compiled
@@ -143,7 +155,7 @@ def use(name: str, made: Environment) -> str:
         python = [made.folder / "bin" / "python", "-I"]
         told = run(*python, program, uri.format(made.folder), json.dumps(options), cwd=made.folder)
     every = {"kernels": KERNELS, "fsspec": FSSPEC, "indices": INDICES, "remote": REMOTE}
-    every |= {"functions": FUNCTIONS, "vector": VECTOR}
+    every |= {"functions": FUNCTIONS, "text": TEXT, "vector": VECTOR}
     checks = {**every, "legacy": LEGACY}.get(name)
     return told + (made.python(checks) if checks else "")
 
