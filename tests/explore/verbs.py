@@ -312,8 +312,10 @@ class Pair:
         """``error`` of the first verb, ``other`` of the second one."""
         both = (self.second, self.first), (self.first, self.second)
         orders = both if error is None else ((self.second,),)
-        if other is not None:  # it comes too late
-            orders = ((self.first,),) if one_after_the_other(self.stable, *both[1]) is None else ()
+        if other is not None:  # it comes too late, or is refused where it comes first
+            tried = both[1], (self.second,)
+            is_right = any(one_after_the_other(self.stable, *order) is None for order in tried)
+            orders = ((self.first,),) if is_right else ()
         allowed = [one_after_the_other(self.stable, *order) for order in orders]
         found = content(dataset)
         if found not in allowed:

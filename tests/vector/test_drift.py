@@ -34,6 +34,10 @@ def rows(seed: int, shift: float = 0.0) -> pa.Table:
         ({"index_type": "IVF_SQ"}, "cosine", 0),
         ({"index_type": "IVF_PQ", "num_sub_vectors": 4, "num_bits": 4}, "cosine", 1),
         ({"index_type": "IVF_PQ", "num_sub_vectors": 4, "num_bits": 4}, "l2", 0),
+        ({"index_type": "IVF_RQ", "num_bits": 1}, "l2", 0),
+        ({"index_type": "IVF_RQ"}, "cosine", 1),
+        ({"index_type": "IVF_FLAT"}, "dot", 0),
+        ({"index_type": "IVF_PQ", "num_sub_vectors": 8}, "dot", 1),
     ],
 )
 def test_rows_of_another_distribution_are_warned_of(
@@ -52,3 +56,21 @@ def test_rows_of_another_distribution_are_warned_of(
     with warnings.catch_warnings():
         warnings.simplefilter("error", IndexWarning)
         dataset.optimize.optimize_indices(retrain=True)
+
+
+def test_bytes_of_another_distribution_are_warned_of(tmp_path: Path) -> None:
+    def bytes_like(byte: int, seed: int) -> pa.Table:
+        random = np.random.default_rng(seed)
+        flips = np.packbits(random.random((300, 8 * WIDTH)) < 0.02, axis=1)
+        flat = pa.array((flips ^ np.uint8(byte)).ravel())
+        return pa.table({"v": pa.FixedSizeListArray.from_arrays(flat, WIDTH)})
+
+    dataset = lance.write_dataset(bytes_like(5, 1), tmp_path / "t.lance")
+    dataset.create_index("v", "IVF_FLAT", metric="hamming", num_partitions=2)
+    dataset.insert(bytes_like(5, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", IndexWarning)
+        dataset.optimize.optimize_indices()
+    dataset.insert(bytes_like(250, 3))
+    with pytest.warns(IndexWarning, match="times as far"):
+        dataset.optimize.optimize_indices()

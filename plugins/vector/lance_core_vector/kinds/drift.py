@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,12 @@ from lance_core.hookspecs.options import warn_caller
 from lance_core_vector.kinds.ivf_index import IvfIndex
 from lance_core_vector.kinds.move import stored_codes
 from lance_core_vector.kinds.stored_encoder import encoder_of
+from lance_core_vector.loops.passes import unit
 from lance_core_vector.quantizers.product import ProductQuantizer
 from lance_core_vector.quantizers.rabit import RabitQuantizer
+
+if TYPE_CHECKING:
+    from lance_core_vector.distances import Metric
 
 MAX_RATIO = 2.5
 """How many times as far from their centroids as the others new rows may be, in squared distances.
@@ -33,7 +37,9 @@ PARTITION_ROWS = 64
 class Drift:
     """The mean squared distance of new rows from their centroids, beside that of an index's rows.
 
-    It is measured for l2 and cosine, and for codes that can be decoded: not for RaBitQ.
+    For hamming, the number of different bits; for dot, the distance of vectors of the length one,
+    whose centroids are chosen by the angle. It is not measured for IVF_RQ with dot, of whose codes
+    the angles are not known.
     """
 
     def __init__(self, source: IvfIndex) -> None:
@@ -45,24 +51,25 @@ class Drift:
         self, vectors: npt.NDArray[Any], centroids: npt.NDArray[Any], owners: npt.NDArray[np.int64]
     ) -> None:
         """Measure new rows: their vectors, and the partition of each."""
-        differences = vectors[:BATCH_ROWS] - centroids[owners[:BATCH_ROWS]]
-        self._total += float(np.einsum("ij,ij->", differences, differences, dtype=np.float64))
-        self._count += len(differences)
+        some = slice(BATCH_ROWS)
+        losses = _losses(self._source.metric, vectors[some], centroids[owners[some]])
+        self._total += float(losses.sum())
+        self._count += len(losses)
 
     def ratio(self) -> float | None:
         """How many times as far the new rows are; None if it is not known."""
-        source = self._source
-        is_measured = source.metric.name in ("l2", "cosine")
-        if not is_measured or isinstance(source.quantizer, RabitQuantizer):
-            return None
+        source, metric = self._source, self._source.metric.name
         if self._count < FEW_ROWS:
+            return None
+        if metric == "dot" and isinstance(source.quantizer, RabitQuantizer):
             return None
         try:
             known = _stored_loss(source)
         except (LanceError, OSError):
             return None  # the codes are not needed to add rows
-        # The loss of the training is exact, and too low for an index that has grown since.
-        known = max(known, (source.model.loss or 0.0) / max(1, int(source.model.lengths.sum())))
+        if metric in ("l2", "cosine"):
+            # The loss of the training is exact, and too low for an index that has grown since.
+            known = max(known, (source.model.loss or 0.0) / max(1, int(source.model.lengths.sum())))
         return self._total / self._count / known if known > 0 else None
 
     def warn(self) -> None:
@@ -77,15 +84,42 @@ class Drift:
             )
 
 
+def _losses(
+    metric: Metric, vectors: npt.NDArray[Any], centroids: npt.NDArray[Any]
+) -> npt.NDArray[np.float64]:
+    """How far each vector is from the centroid in the same row, see `Drift`."""
+    if metric.of_bits:
+        pairs = (one.astype(np.uint8) for one in (vectors, centroids))
+        bits = np.unpackbits(np.bitwise_xor(*pairs), axis=1)
+        different: npt.NDArray[np.float64] = bits.sum(axis=1, dtype=np.float64)
+        return different
+    if metric.name == "dot":
+        vectors, centroids = unit(vectors), unit(centroids)
+    differences = vectors - centroids
+    squares: npt.NDArray[np.float64]
+    squares = np.einsum("ij,ij->i", differences, differences, dtype=np.float64)
+    return squares
+
+
 def _stored_loss(source: IvfIndex) -> float:
-    """The mean squared distance of some rows of an index from their centroids, by their codes."""
-    lengths, encoder = source.model.lengths, encoder_of(source)
+    """The mean loss of some rows of an index, by their codes."""
+    lengths = source.model.lengths
     chosen = np.random.default_rng(0).permutation(np.flatnonzero(lengths))[:PARTITIONS]
     total = 0.0
     for number in np.sort(chosen).tolist():
-        codes = source.quantizer.rows_of(stored_codes(source, number)[1])[:PARTITION_ROWS]
-        found = encoder.decode(codes)
-        if not isinstance(source.quantizer, ProductQuantizer):  # whose codes are of differences
-            found = found - source.model.centroids[number]
-        total += float(np.mean(np.einsum("ij,ij->i", found, found))) * int(lengths[number])
+        total += float(np.mean(_stored_losses(source, number))) * int(lengths[number])
     return total / max(1, int(lengths[chosen].sum()))
+
+
+def _stored_losses(source: IvfIndex, number: int) -> npt.NDArray[np.floating]:
+    """The losses of some rows of a partition."""
+    centroid, quantizer = source.model.centroids[number], source.quantizer
+    if isinstance(quantizer, RabitQuantizer):
+        # Whose estimate of the distance from the centroid of the partition is exact.
+        distances = source.distances_in(number, centroid)
+        return distances * (distances > 0)
+    stored = quantizer.rows_of(stored_codes(source, number)[1])[:PARTITION_ROWS]
+    vectors = encoder_of(source).decode(stored)
+    if isinstance(quantizer, ProductQuantizer) and source.metric.name != "dot":
+        vectors = vectors + centroid  # codes are of differences
+    return _losses(source.metric, vectors, np.broadcast_to(centroid, vectors.shape))

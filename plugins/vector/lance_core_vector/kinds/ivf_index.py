@@ -139,6 +139,10 @@ class IvfIndex(NearestIndex):
 
         return list(in_threads(answer, range(len(vectors))))
 
+    def distances_in(self, number: int, vector: npt.NDArray[Any]) -> npt.NDArray[np.floating]:
+        """The distances of the rows of a partition from ``vector``, by their codes."""
+        return self.quantizer.scorer(vector).scores(self._partitions.get([number]))
+
     def _prepared(self, query: VectorQuery) -> npt.NDArray[Any]:
         """The query vectors in the type of the centroids; of length one for cosine."""
         kind = self.model.centroids.dtype
