@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import numpy as np
@@ -155,6 +156,54 @@ def test_damaged_blocks_are_refused() -> None:
             prepare(bytes(random.integers(0, 256, size, np.uint8)), 3, 1 << 20)
         except ValueError:
             refused += 1
+
+
+def test_damaged_positions_are_refused() -> None:
+    """Streams that are cut or changed are an error or other positions; nothing else is read."""
+    times = np.tile([1, 3], 64)
+    packed = block(np.arange(128), times)
+    deltas = np.ones((2, 128), np.int64)  # those of a group each, of 256 positions
+    stream = b"".join(b"\x01" + pack(one[None], 1, 4).tobytes() for one in deltas)
+
+    def rank(stream: bytes) -> int:
+        offsets = np.array([0, len(packed)])
+        term = (
+            np.frombuffer(packed, np.uint8),
+            offsets,
+            np.zeros(1, np.uint32),
+            np.ones(1, np.float32),
+            np.frombuffer(stream, np.uint8),
+            np.array([0, len(stream)]),
+            128,
+            1.0,
+        )
+        return native.rank(
+            [term, term],
+            128,
+            True,
+            False,
+            True,
+            np.ones(128, np.float32),
+            np.arange(128).astype(np.uint64),
+            np.array([0, 1, 0, 2, 0, 1, 1, 1]),
+            np.ones(1, np.float32),
+            np.empty(128, np.float32),
+            np.empty(128, np.int64),
+        )
+
+    assert rank(stream) == 64  # documents with three positions have two that follow each other
+    for size in range(len(stream)):
+        with pytest.raises(ValueError, match="stream"):
+            rank(stream[:size])
+    with pytest.raises(ValueError, match="stream"):
+        rank(stream + b"\x00")
+    random = np.random.default_rng(0)
+    for _ in range(300):
+        damaged = bytearray(stream)
+        for place in random.integers(0, len(damaged), 2):
+            damaged[place] = random.integers(256)
+        with contextlib.suppress(ValueError):
+            assert rank(bytes(damaged)) <= 128
 
 
 def test_what_does_not_belong_together_is_an_error() -> None:
