@@ -132,16 +132,16 @@ class IndexSearch:
         wanted = self._query.num_candidates
         count = wanted * tuning().ranking.growth
         hits = rank_index(snapshot, self._index, None, count)
-        addresses = np.unique(np.concatenate([one.rows for one in hits]))
+        addresses = np.unique(np.concatenate([ranked.rows for ranked in hits]))
         data = stored_columns(snapshot, plan.schema, addresses.astype(np.int64), condition.columns)
         mask = condition.mask(data) if len(addresses) else np.empty(0, np.bool_)
         self._note(f"tested for {len(addresses)} ranked rows, of which {mask.sum()} satisfy it")
         passed = []
-        for one in hits:
-            at = np.flatnonzero(mask[np.searchsorted(addresses, one.rows)])[:wanted]
-            if len(at) < wanted and len(one.rows) >= count:
+        for ranked in hits:
+            at = np.flatnonzero(mask[np.searchsorted(addresses, ranked.rows)])[:wanted]
+            if len(at) < wanted and len(ranked.rows) >= count:
                 return None
-            passed.append(Hits(one.rows[at], one.scores[at]))
+            passed.append(Hits(ranked.rows[at], ranked.scores[at]))
         return self._refined(passed, wanted) if refines else passed
 
     def _refined(self, hits: Sequence[Hits], count: int) -> Sequence[Hits] | None:
@@ -153,8 +153,8 @@ class IndexSearch:
         query = self._query
         exact = rank_again(self._snapshot, self._covered, query, hits, count)
         if query.best_score is not None:
-            for one in exact:
-                scores, best = one.scores, query.best_score
+            for ranked in exact:
+                scores, best = ranked.scores, query.best_score
                 worse = scores >= best if query.ascending else scores <= best
                 if len(scores) >= count and worse.sum() < query.num_candidates:
                     return None
@@ -181,8 +181,12 @@ class IndexSearch:
         else:
             projection = select(plan.schema, [ROW_ADDRESS])
             plan = replace(plan, projection=projection, limit=None, offset=0)
-            batches = (one.column(0).to_numpy() for one in scan.scan_batches(snapshot, plan))
-            parts = ((int(own[0]) >> 32, own & 0xFFFFFFFF) for own in batches if len(own))
+            batches = (batch.column(0).to_numpy() for batch in scan.scan_batches(snapshot, plan))
+            parts = (
+                (int(addresses[0]) >> 32, addresses & 0xFFFFFFFF)
+                for addresses in batches
+                if len(addresses)
+            )
         return RowFlags.of(sizes, parts)
 
     def _num_rows(self, plan: ScanPlan) -> int:

@@ -64,24 +64,26 @@ def plan_ranked(snapshot: Snapshot, options: ScanOptions, run: Run) -> RankedSca
     own = {query.score_name: pa.field(query.score_name, pa.float32())}
     if query.is_batch:
         own[QUERY_INDEX] = pa.field(QUERY_INDEX, pa.int32(), nullable=False)
-    schema, given = schema_with_blobs(snapshot, options.blob_handling), options.columns
+    schema, requested = schema_with_blobs(snapshot, options.blob_handling), options.columns
     before, after = _conditions(schema, options, own)
-    of_search = _of_search(schema, given, own)
-    columns = given
-    if isinstance(given, Mapping):
-        columns = {name: text for name, text in given.items() if name not in of_search}
+    of_search = _of_search(schema, requested, own)
+    columns = requested
+    if isinstance(requested, Mapping):
+        columns = {name: text for name, text in requested.items() if name not in of_search}
     elif of_search:
-        columns = [name for name in given or () if name not in of_search]
+        columns = [name for name in requested or () if name not in of_search]
     stored = options
-    if columns is not given or before is not options.filter or options.order_by is not None:
+    if columns is not requested or before is not options.filter or options.order_by is not None:
         stored = replace(options, columns=columns, filter=before, order_by=None)
     plan = plan_scan(snapshot, stored)
-    of_table = {one.name: Output(one, (one.name,)) for one in plan.projection.schema}
+    of_table = {field.name: Output(field, (field.name,)) for field in plan.projection.schema}
     metas = (ROW_ID, options.with_row_id), (ROW_ADDRESS, options.with_row_address)
     extra = [name for name, is_added in metas if is_added]
-    names = [name for name in of_table if name not in extra] if given is None else list(given)
+    names = (
+        [name for name in of_table if name not in extra] if requested is None else list(requested)
+    )
     outputs = [of_search.get(name) or of_table[name] for name in names]
-    if query.is_batch and all(one.source != (QUERY_INDEX,) for one in of_search.values()):
+    if query.is_batch and all(output.source != (QUERY_INDEX,) for output in of_search.values()):
         outputs.insert(0, Output(own[QUERY_INDEX], (QUERY_INDEX,)))
     if query.score_name not in names and not options.disable_scoring_autoprojection:
         outputs.append(Output(own[query.score_name], (query.score_name,)))
@@ -92,17 +94,17 @@ def plan_ranked(snapshot: Snapshot, options: ScanOptions, run: Run) -> RankedSca
 
 def _of_search(schema: Schema, columns: Columns, own: OwnFields) -> dict[str, Output]:
     """The columns of the result that the search adds, or that expressions compute of them."""
-    found = {}
+    outputs = {}
     texts = columns if isinstance(columns, Mapping) else {name: name for name in columns or ()}
     for name, text in texts.items():
         path = str(text).strip()
         if path in own:
-            found[name] = Output(own[path].with_name(name), (path,))
-        elif texts is columns and any(one in path for one in own):
+            outputs[name] = Output(own[path].with_name(name), (path,))
+        elif texts is columns and any(column in path for column in own):
             value = as_value(text, _queryable(schema, own))
-            if any(one[0] in own for one in value.columns):
-                found[name] = Output(value.field(name), value)
-    return found
+            if any(source[0] in own for source in value.columns):
+                outputs[name] = Output(value.field(name), value)
+    return outputs
 
 
 def _queryable(schema: Schema, own: OwnFields) -> pa.Schema:

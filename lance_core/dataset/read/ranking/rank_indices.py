@@ -72,13 +72,13 @@ def column_indices(snapshot: Snapshot, column: str) -> Sequence[UsableIndex]:
 
 def _opened(snapshot: Snapshot, index: UsableIndex) -> tuple[RankedIndex, ...]:
     """The segments of ``index``; none if it does not rank its rows."""
-    found = []
+    segments = []
     for segment in index.segments:
         opened = open_index(snapshot, segment.stored, index.spec)
         if not isinstance(opened, RankedIndex):
             return ()
-        found.append(opened)
-    return tuple(found)
+        segments.append(opened)
+    return tuple(segments)
 
 
 def rank_index(
@@ -96,13 +96,13 @@ def rank_index(
             answers = _top_with_ties(opened, query, count, allowed)
         else:
             answers = opened.top(query, count, allowed)
-        for own, hits in zip(best, answers, strict=True):
+        for of_query, hits in zip(best, answers, strict=True):
             addresses, exist = _addresses(snapshot, segment, hits.rows)
             if not (exist.all() and _are_in_fragments(snapshot, addresses)):
                 name = index.stored.name
                 raise CorruptFileError(f"index {name!r} has rows that the table has not")
-            own.append(Hits(addresses, hits.scores))
-    return [merged(own, count, ascending=query.ascending) for own in best]
+            of_query.append(Hits(addresses, hits.scores))
+    return [merged(of_query, count, ascending=query.ascending) for of_query in best]
 
 
 def _top_with_ties(
@@ -168,10 +168,14 @@ def live_rows(snapshot: Snapshot, fragments: BitMap) -> RowFlags:
     """The live rows of ``fragments``."""
     known, key = _live.setdefault(snapshot, {}), fragments.serialize()
     if key not in known:
-        own = [snapshot.fragment(id_) for id_ in fragments]
-        sizes = {one.id: snapshot.physical_rows(one) for one in own}
-        deleted = {one.id: snapshot.deleted_offsets(one) for one in own}
-        some = {id_: rows for id_, rows in deleted.items() if rows is not None and len(rows)}
-        live = ((id_, np.delete(np.arange(sizes[id_]), rows)) for id_, rows in some.items())
-        known[key] = RowFlags.of(sizes, live, sizes.keys() - some.keys())
+        members = [snapshot.fragment(id_) for id_ in fragments]
+        sizes = {fragment.id: snapshot.physical_rows(fragment) for fragment in members}
+        deleted = {fragment.id: snapshot.deleted_offsets(fragment) for fragment in members}
+        with_deletions = {
+            id_: rows for id_, rows in deleted.items() if rows is not None and len(rows)
+        }
+        live = (
+            (id_, np.delete(np.arange(sizes[id_]), rows)) for id_, rows in with_deletions.items()
+        )
+        known[key] = RowFlags.of(sizes, live, sizes.keys() - with_deletions.keys())
     return known[key]

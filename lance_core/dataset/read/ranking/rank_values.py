@@ -61,16 +61,18 @@ def rank_again(
     snapshot: Snapshot, plan: ScanPlan, query: RankedQuery, hits: Sequence[Hits], count: int
 ) -> list[Hits]:
     """The best ``count`` of ``hits``, which are addresses, with exact scores."""
-    addresses = np.unique(np.concatenate([one.rows for one in hits]))
-    scores = [np.full(len(one.rows), np.nan, np.float32) for one in hits]
+    addresses = np.unique(np.concatenate([ranked.rows for ranked in hits]))
+    scores = [np.full(len(ranked.rows), np.nan, np.float32) for ranked in hits]
     for values, rows in _values_at(snapshot, plan, query.column, addresses):
-        for number, one in enumerate(hits):
-            here = np.flatnonzero((one.rows >= rows[0]) & (one.rows <= rows[-1]))
+        for number, ranked in enumerate(hits):
+            here = np.flatnonzero((ranked.rows >= rows[0]) & (ranked.rows <= rows[-1]))
             if len(here):
-                own = values.take(from_numpy(np.searchsorted(rows, one.rows[here])))
-                scores[number][here] = query.scores(own, number)
+                chosen = values.take(from_numpy(np.searchsorted(rows, ranked.rows[here])))
+                scores[number][here] = query.scores(chosen, number)
     pairs = zip(hits, scores, strict=True)
-    return [best_of(one.rows, own, count, ascending=query.ascending) for one, own in pairs]
+    return [
+        best_of(ranked.rows, exact, count, ascending=query.ascending) for ranked, exact in pairs
+    ]
 
 
 def _values_at(

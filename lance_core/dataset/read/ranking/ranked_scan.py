@@ -77,14 +77,16 @@ class RankedScan:
         if plan.offset or plan.limit is not None:
             rows = rows.slice(plan.offset, plan.limit)
         stored = take_addresses(snapshot, _addresses(rows), plan.projection)
-        values = [one.source for one in self.outputs if isinstance(one.source, Value)]
-        data = self._with_stored(snapshot, rows, [path for one in values for path in one.columns])
+        values = [output.source for output in self.outputs if isinstance(output.source, Value)]
+        data = self._with_stored(
+            snapshot, rows, [path for value in values for path in value.columns]
+        )
         columns = []
-        for one in self.outputs:
-            if isinstance(one.source, Value):
-                columns.append(one.source.evaluate(data))
+        for output in self.outputs:
+            if isinstance(output.source, Value):
+                columns.append(output.source.evaluate(data))
             else:
-                name = one.source[0]
+                name = output.source[0]
                 columns.append((rows if name in rows.column_names else stored).column(name))
         return pa.Table.from_arrays(columns, schema=self.schema)
 
@@ -106,16 +108,16 @@ class RankedScan:
             answers = self._hits(snapshot, query)
         if plan.metrics is not None:
             plan.metrics.loads.append(loads)
-        for one in answers:
-            mask = query.accepts(one.scores)
-            hits.append(Hits(one.rows[mask][: query.k], one.scores[mask][: query.k]))
+        for ranked in answers:
+            mask = query.accepts(ranked.scores)
+            hits.append(Hits(ranked.rows[mask][: query.k], ranked.scores[mask][: query.k]))
         columns = {
-            ROW_ADDRESS: np.concatenate([one.rows for one in hits]),
-            query.score_name: np.concatenate([one.scores for one in hits]),
+            ROW_ADDRESS: np.concatenate([ranked.rows for ranked in hits]),
+            query.score_name: np.concatenate([ranked.scores for ranked in hits]),
         }
         if query.is_batch:
             numbers = np.arange(len(hits), dtype=np.int32)
-            columns[QUERY_INDEX] = np.repeat(numbers, [len(one.rows) for one in hits])
+            columns[QUERY_INDEX] = np.repeat(numbers, [len(ranked.rows) for ranked in hits])
         rows = pa.table({name: from_numpy(values) for name, values in columns.items()})
         if self.condition is None:
             return rows
