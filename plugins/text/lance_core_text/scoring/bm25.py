@@ -46,7 +46,7 @@ class Statistics:
     @property
     def average_length(self) -> np.float32:
         """The terms of a document, on average; 1 without documents."""
-        if not self.total_length:
+        if not self.total_length or not self.num_documents:  # of a damaged index only one may be 0
             return np.float32(1)
         return np.float32(self.total_length) / np.float32(self.num_documents)
 
