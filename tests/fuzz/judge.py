@@ -53,8 +53,11 @@ class Verdict:
         return min(self.outcomes[kind] for kind in ("not opened", "errors", "read"))
 
 
-def judged(found: Iterable[Mutant], judge: Callable[[bytes], str]) -> Verdict:
-    """``judge`` says what becomes of each mutant; anything that it raises is a failure."""
+def judged(found: Iterable[Mutant], judge: Callable[[bytes], str], memory: int = MEMORY) -> Verdict:
+    """``judge`` says what becomes of each mutant; anything that it raises is a failure.
+
+    ``memory``: bytes that one may need.
+    """
     verdict = Verdict()
     before = _peak_memory()
     for mutant in found:
@@ -67,7 +70,7 @@ def judged(found: Iterable[Mutant], judge: Callable[[bytes], str]) -> Verdict:
             verdict.failures.append(f"{mutant.kind}: {error!r} {_place(error)}")
         if time.process_time() - start > SECONDS:
             verdict.failures.append(f"{mutant.kind}: {time.process_time() - start:.1f} s")
-        if _peak_memory() - before > MEMORY:
+        if _peak_memory() - before > memory:
             verdict.failures.append(f"{mutant.kind}: {(_peak_memory() - before) // MIB} MiB")
             before = _peak_memory()
     return verdict

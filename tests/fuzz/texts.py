@@ -1,8 +1,8 @@
 """Damaged text indices: a search raises an error of the library, warns and scans, or is right.
 
 Files of indices have no checksums: other postings, lengths and terms may be another valid index,
-by which other rows are found, or the same ones with other scores: about 2 % of all mutants. Whatever is found exists, once,
-and is sorted.
+by which other rows are found, or the same ones with other scores: about 2 % of all mutants.
+Whatever is found exists, once, and is sorted.
 """
 
 from __future__ import annotations
@@ -46,6 +46,9 @@ from tests.fuzz.text_tables import ROWS, Answer, answer, cases, queries, scanned
 
 CHECKED = 2
 """Sound tables that are searched before the damaged ones."""
+
+MEMORY = 256 << 20
+"""Bytes that the search of a damaged index may need."""
 
 MAINTAINED = 4
 """One of so many mutants is also compacted and optimized."""
@@ -272,4 +275,4 @@ def damage(kind: str, count: int, seed: int) -> Verdict:
 
     for case in chance.sample(every, min(CHECKED, len(every))):
         assert outcome(case, sound(case), maintained=False) == "right", case
-    return judged(found(), judge)
+    return judged(found(), judge, MEMORY)
