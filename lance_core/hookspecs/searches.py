@@ -6,12 +6,12 @@ A search implements `RankedSearch`, is described by a `SearchSpec`, and makes qu
 
 from lance_core.index.ranking import (
     AllowedRows,
-    Batches,
     Hits,
     RankedIndex,
     RankedQuery,
     RankedSearch,
     SearchedColumns,
+    ValueBatches,
     best_of,
     lowest,
     merged,
@@ -20,13 +20,13 @@ from lance_core.index.spec import SearchSpec
 
 __all__ = [
     "AllowedRows",
-    "Batches",
     "Hits",
     "RankedIndex",
     "RankedQuery",
     "RankedSearch",
     "SearchSpec",
     "SearchedColumns",
+    "ValueBatches",
     "best_of",
     "lowest",
     "merged",

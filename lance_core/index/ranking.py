@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Scores: TypeAlias = npt.NDArray[np.float32]
 
-Batches: TypeAlias = Iterable[tuple[pa.Array, npt.NDArray[Any]]]
+ValueBatches: TypeAlias = Iterable[tuple[pa.Array, npt.NDArray[Any]]]
 """Many rows: values, as for `RankedQuery.best`, and the numbers or addresses of their rows."""
 
 
@@ -145,7 +145,7 @@ class RankedQuery(ABC):
         """This query if only the ``count`` best rows are needed: it may have a lower `k`."""
         return self
 
-    def rank(self, batches: Batches, count: int) -> Sequence[Hits]:
+    def rank(self, batches: ValueBatches, count: int) -> Sequence[Hits]:
         """The ``count`` best rows of ``batches`` for each query, with exact scores.
 
         By default the best ones of all batches are united; a query whose scores depend on all rows

@@ -162,7 +162,7 @@ EDITED = (
         "fragment_reuse(snapshot).map.then(rewrite)",
         "rewrite.then(fragment_reuse(snapshot).map)",
     ),
-    (f"{_COMPACTION}/remap.py", "snapshot.deleted_offsets(one)) for", "None) for"),
+    (f"{_COMPACTION}/remap.py", "snapshot.deleted_offsets(fragment))", "None)"),
     (f"{_COMPACTION}/rewrite.py", "written != expected", "written < expected"),
     (f"{_COMPACTION}/rewrite.py", "written != expected", "written > expected"),
     (f"{_COMPACTION}/rewrite.py", "start += fragment", "start = fragment"),

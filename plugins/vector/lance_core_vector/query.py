@@ -14,10 +14,10 @@ import pyarrow as pa
 from lance_core.errors import InvalidInputError
 from lance_core.hookspecs.indices import OpenIndex
 from lance_core.hookspecs.searches import (
-    Batches,
     Hits,
     RankedIndex,
     RankedQuery,
+    ValueBatches,
     best_of,
 )
 from lance_core_vector.batch_ranking import MAX_WAITING_BYTES, BatchRanking, RowRules
@@ -145,7 +145,7 @@ class VectorQuery(RankedQuery):
         other._indices = indices
         return other
 
-    def rank(self, batches: Batches, count: int) -> Sequence[Hits]:
+    def rank(self, batches: ValueBatches, count: int) -> Sequence[Hits]:
         low, _ = self.options.distance_range
         size = self.num_queries * (count + SPARE_ROWS) * self.queries.shape[1] * 4
         if (

@@ -16,9 +16,9 @@ from lance_core.hookspecs.concurrency import cached_property
 from lance_core.hookspecs.indices import OpenIndex
 from lance_core.hookspecs.searches import (
     AllowedRows,
-    Batches,
     Hits,
     RankedQuery,
+    ValueBatches,
     best_of,
 )
 from lance_core_text.analyzers.parameters import TextParameters
@@ -157,7 +157,7 @@ class TextQuery(RankedQuery):
         k = min(self.k, count)
         return TextQuery(self.asked, self.parameters, self._statistics, k, self._clauses, self.row)
 
-    def rank(self, batches: Batches, count: int) -> Sequence[Hits]:
+    def rank(self, batches: ValueBatches, count: int) -> Sequence[Hits]:
         most = count if len(self.clauses) == 1 else ALL_ROWS
         rankings, row = self._rankings(batches, most), self.row
         if row is not None and not row.is_alone and not row.is_in_index:
@@ -170,7 +170,7 @@ class TextQuery(RankedQuery):
         rows, scores = united(hits)
         return [best_of(rows, boolean_scores(scores, self._counts), count, ascending=False)]
 
-    def _rankings(self, batches: Batches, count: int) -> Sequence[TextRanking]:
+    def _rankings(self, batches: ValueBatches, count: int) -> Sequence[TextRanking]:
         """A ranking of all rows for each clause."""
         if self._statistics is None:
             warnings.warn(
