@@ -36,7 +36,7 @@ PARTS: tuple[tuple[str, ...], ...] = (
     ("cloud",),
     ("cloud/gcs",),
     ("conformance",),
-    ("cloud/s3",),
+    ("histories", "unit/dataset/write"),
     ("cloud/dynamodb", "cloud/azure"),
     (),
     (*LARGE_TABLES, "interop/index"),
@@ -47,7 +47,7 @@ PARTS: tuple[tuple[str, ...], ...] = (
     ),
     ("unit/dataset",),
     ("unit",),
-    ("histories", "unit/dataset/write"),
+    ("cloud/s3",),
     ("properties", "sql"),
 )
 """Paths below this folder that a process runs together; the part without paths runs all folders
