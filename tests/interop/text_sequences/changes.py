@@ -22,7 +22,7 @@ FIRST_ROWS = 330
 
 PLAIN = {"stem": False, "remove_stop_words": False, "lower_case": False, "ascii_folding": False}
 PARAMETERS: tuple[Mapping[str, Any], ...] = (
-    *({"language": language} for language in LANGUAGES),
+    *({"language": language} for language in sorted(LANGUAGES)),
     *({"stem": False}, PLAIN, {"custom_stop_words": ["w1", "w3"]}, {"max_token_length": None}),
     *({"base_tokenizer": "whitespace"}, {"base_tokenizer": "raw", "stem": False}),
     *({"base_tokenizer": "ngram", "min_ngram_length": 2}, {"base_tokenizer": "ngram"}),
