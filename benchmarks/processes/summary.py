@@ -6,9 +6,11 @@ A second ratio is that of processor time, which other programs on the machine di
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from benchmarks.measure import Timing
+from benchmarks.processes.subject import Build
 from benchmarks.report import OURS, PEER
 
 
@@ -48,3 +50,25 @@ def ratios_of(timings: Mapping[str, Timing], name: str) -> tuple[float, float]:
 def cells(title: str, values: Mapping[str, float], form: str) -> str:
     """A remark: a value of each subject."""
     return f"  {title}: " + " / ".join(format(value, form) for value in values.values())
+
+
+class BuildFigures(NamedTuple):
+    """What is reported of the builds of each subject: ``values`` go to the file of figures."""
+
+    timings: dict[str, Timing]
+    remark: str
+    values: dict[str, dict[str, float]]
+
+
+def build_figures(builds: Mapping[str, Sequence[Build]]) -> BuildFigures:
+    """The times of all builds, the size of the first index and the largest memory."""
+    timings = {
+        subject: Timing(
+            tuple(build.seconds for build in own), tuple(build.processor for build in own)
+        )
+        for subject, own in builds.items()
+    }
+    sizes = {subject: own[0].index_bytes / 1e6 for subject, own in builds.items()}
+    memory = {subject: max(build.memory for build in own) / 1e6 for subject, own in builds.items()}
+    remark = cells("MB of files", sizes, ".1f") + cells("MB of memory", memory, ".0f")
+    return BuildFigures(timings, remark, {"megabytes": sizes, "memory": memory})

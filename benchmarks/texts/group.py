@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from benchmarks.measure import Timing
 from benchmarks.processes.subject import NUMPY, Build, subject_processes
-from benchmarks.processes.summary import Summary, cells, ratios_of
+from benchmarks.processes.summary import Summary, build_figures, ratios_of
 from benchmarks.report import OURS, PEER, Report
 from benchmarks.texts.corpora import Corpus, corpus
 from benchmarks.texts.questions import COLUMN, Questions
@@ -78,18 +78,8 @@ class _TextBenchmark:
         for _ in range(1 if self._quick else BUILD_ROUNDS):
             for subject, worker in self._workers.items():
                 builds[subject].append(worker.build(arguments))
-        timings = {
-            subject: Timing(
-                tuple(build.seconds for build in own), tuple(build.processor for build in own)
-            )
-            for subject, own in builds.items()
-        }
-        sizes = {subject: own[0].index_bytes / 1e6 for subject, own in builds.items()}
-        memory = {
-            subject: max(build.memory for build in own) / 1e6 for subject, own in builds.items()
-        }
-        remark = cells("MB of files", sizes, ".1f") + cells("MB of memory", memory, ".0f")
-        self._add(name, timings, bars, remark, {"megabytes": sizes, "memory": memory})
+        figures = build_figures(builds)
+        self._add(name, figures.timings, bars, figures.remark, figures.values)
 
     def _compare(self, shape: Shape, questions: Questions) -> None:
         """Time the queries of a shape by all libraries, and compare what they find."""

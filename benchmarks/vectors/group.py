@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from benchmarks.measure import Timing
 from benchmarks.processes.subject import NUMPY, Build, subject_processes
-from benchmarks.processes.summary import Summary, cells, ratios_of
+from benchmarks.processes.summary import Summary, build_figures, cells, ratios_of
 from benchmarks.report import OURS, PEER, Report
 from benchmarks.vectors.kinds import (
     BATCH,
@@ -123,17 +123,17 @@ class _SetBenchmark:
                 again = self._workers[name].build(kind.type, self._set.metric, arguments)
                 assert again is not None
                 done.append(again)
-        timings = {
-            name: Timing(tuple(one.seconds for one in done), tuple(one.processor for one in done))
-            for name, done in builds.items()
-        }
-        sizes = {name: done[0].index_bytes / 1e6 for name, done in builds.items()}
-        memory = {name: max(one.memory for one in done) / 1e6 for name, done in builds.items()}
-        remark = cells("MB of files", sizes, ".1f") + cells("MB of memory", memory, ".0f")
+        figures = build_figures(builds)
         label = f"vectors {self._set.name} {kind.name}: build"
-        values = {"megabytes": sizes, "memory": memory}
         bars = kind.build_bars, kind.numpy_build_bars
-        self._add(label, timings, bars, remark, values, by_processor=kind.by_processor)
+        self._add(
+            label,
+            figures.timings,
+            bars,
+            figures.remark,
+            figures.values,
+            by_processor=kind.by_processor,
+        )
 
     def _copy_index(self, name: str, source: str) -> None:
         """Give a subject a table of links to the files of that of ``source``, with its index.
