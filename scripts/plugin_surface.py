@@ -25,7 +25,7 @@ TABLE = re.compile(r"(<!-- surface: (?P<module>[\w.]+) -->\n).*?(<!-- end -->)",
 
 KINDS = (
     *("stores", "commits", "encodings", "indices", "searches", "analyzers", "file_versions"),
-    *("functions", "kernels", "options", "concurrency", "arrays", "json_values"),
+    *("functions", "kernels", "options", "concurrency", "arrays", "json_values", "native_loops"),
 )
 """The modules of `lance_core.hookspecs`."""
 

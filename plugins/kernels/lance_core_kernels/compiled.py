@@ -4,15 +4,11 @@ The Python code only allocates results and converts errors. The C code checks al
 it relies. A library of other sources, which may remain in a checkout, is rejected.
 """
 
-import pkgutil
-import zlib
-
 from lance_core.hookspecs import KernelSpec
+from lance_core.hookspecs.native_loops import is_built_of
 from lance_core_kernels import _native, chunks, files, integers, levels, strings
 
-SIGNATURES = pkgutil.get_data("lance_core_kernels", "_native.pyi") or b""
-
-if getattr(_native, "INTERFACE", None) != zlib.crc32(SIGNATURES):
+if not is_built_of(_native, "lance_core_kernels"):
     raise ImportError(
         "the compiled kernels are not those of this lance-core-kernels; install it again"
     )
