@@ -5,6 +5,7 @@ A search implements `RankedSearch`, is described by a `SearchSpec`, and makes qu
 """
 
 from lance_core.index.ranking import (
+    NO_HITS,
     AllowedRows,
     Hits,
     RankedIndex,
@@ -19,6 +20,7 @@ from lance_core.index.ranking import (
 from lance_core.index.spec import SearchSpec
 
 __all__ = [
+    "NO_HITS",
     "AllowedRows",
     "Hits",
     "RankedIndex",

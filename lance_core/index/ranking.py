@@ -41,6 +41,10 @@ class Hits(NamedTuple):
     scores: Scores
 
 
+NO_HITS = Hits(np.empty(0, np.uint64), np.empty(0, np.float32))
+"""No rows."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class AllowedRows:
     """The rows that an index may return.
@@ -151,8 +155,7 @@ class RankedQuery(ABC):
         By default the best ones of all batches are united; a query whose scores depend on all rows
         does otherwise.
         """
-        none = Hits(np.empty(0, np.uint64), np.empty(0, np.float32))
-        best = [none] * self.num_queries
+        best = [NO_HITS] * self.num_queries
         for values, rows in batches:
             for number, hits in enumerate(self.best(values, count)):
                 known, more = best[number], Hits(rows[hits.rows], hits.scores)

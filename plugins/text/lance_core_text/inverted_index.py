@@ -10,6 +10,7 @@ import numpy as np
 from lance_core.errors import CorruptFileError
 from lance_core.hookspecs.indices import IndexFolder
 from lance_core.hookspecs.searches import (
+    NO_HITS,
     AllowedRows,
     Hits,
     RankedIndex,
@@ -125,7 +126,7 @@ class InvertedIndex(RankedIndex):
             all_rows.append(rows)
             all_scores.append(scores)
         if not all_rows:
-            return Hits(np.empty(0, np.uint64), np.empty(0, np.float32))
+            return NO_HITS
         hits = best_of(np.concatenate(all_rows), np.concatenate(all_scores), count, ascending=False)
         if len(all_rows) > 1 and has_repeated(hits.rows):
             raise CorruptFileError("a row is in two documents", field=ROW_ID)

@@ -66,3 +66,10 @@ def vector_type(kind: pa.DataType) -> tuple[pa.DataType, bool] | None:
     is_multi = pa.types.is_list(kind) or pa.types.is_large_list(kind)
     vector = kind.value_type if is_multi else kind
     return (vector, is_multi) if pa.types.is_fixed_size_list(vector) else None
+
+
+def one_vector(kind: pa.DataType) -> pa.FixedSizeListType:
+    """The type of one vector of a column, which has a type that `vector_type` knows."""
+    known = vector_type(kind)
+    assert known is not None
+    return known[0]

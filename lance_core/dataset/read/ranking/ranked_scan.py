@@ -25,7 +25,7 @@ from lance_core.dataset.read.sources.prefilter.usable_indices import warn_of_fai
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.errors import LanceError
 from lance_core.index.loads import counted_loads
-from lance_core.index.ranking import Hits, merged
+from lance_core.index.ranking import NO_HITS, Hits
 from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class RankedScan:
                 warn_of_failure(snapshot, index.stored.name, error)
                 query = index.query.without_index()
         elif skips_others and query.uses_indices and not column_indices(snapshot, query.column):
-            return [merged((), 0, ascending=query.ascending)] * query.num_queries
+            return [NO_HITS] * query.num_queries
         return rank_spans(snapshot, self.plan, query)
 
 

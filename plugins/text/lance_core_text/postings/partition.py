@@ -214,6 +214,8 @@ class Partition:
         of_terms = np.append(0, np.cumsum(-(-self.lengths // self.layout.size)))
         if len(ends) - 1 != of_terms[-1]:
             raise CorruptFileError("terms have other blocks", self._postings.path, field=POSTING)
+        if len(data) > MAX_CACHED_BYTES:
+            data = data[:MAX_CACHED_BYTES].copy()  # those that are cached must not keep the others
         for number, length in enumerate(self.lengths.tolist()):
             first, stop = of_terms[number : number + 2].tolist()
             offsets = ends[first : stop + 1]
@@ -251,10 +253,6 @@ class Partition:
         data, offsets = _items(stored.flatten())
         return self._decoded(data, offsets, self.lengths[first:stop])
 
-    def positions_between(self, first: int, stop: int, frequencies: Integers) -> Integers:
-        """The positions of the terms with the numbers ``first`` to ``stop``."""
-        return self._positions(first, stop, frequencies)
-
     def _decoded(
         self, data: npt.NDArray[np.uint8], offsets: Integers, lengths: Integers
     ) -> Postings:
@@ -271,10 +269,10 @@ class Partition:
 
     def _read_positions(self, number: int) -> _Cached:
         postings = self.postings(number)
-        found = self._positions(number, number + 1, postings.frequencies)
+        found = self.positions_between(number, number + 1, postings.frequencies)
         return _Cached(postings, found)
 
-    def _positions(self, first: int, stop: int, frequencies: Integers) -> Integers:
+    def positions_between(self, first: int, stop: int, frequencies: Integers) -> Integers:
         """The positions of the terms with the numbers ``first`` to ``stop``."""
         path = self._postings.path
         try:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.hookspecs.analyzers import Integers
-from lance_core.hookspecs.searches import Hits, best_of
+from lance_core.hookspecs.searches import NO_HITS, Hits, best_of
 from lance_core_text.analyzers.analyze import AnalyzedTexts
 from lance_core_text.analyzers.columns import analyze_column
 from lance_core_text.analyzers.parameters import TextParameters
@@ -90,7 +90,7 @@ class TextRanking:
         """The best of the rows. It is called once, at the end."""
         statistics = self._statistics
         if not self._parts:
-            return Hits(np.empty(0, np.uint64), np.empty(0, np.float32))
+            return NO_HITS
         rows, lengths = (np.concatenate([part[at] for part in self._parts]) for at in (0, 1))
         times = np.concatenate([_wider(part[2], len(self._terms)) for part in self._parts])
         norms = statistics.norms(lengths)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -78,6 +78,17 @@ class _Encoded(NamedTuple):
     of_impacts: Integers
     positions: _Values | None
     of_documents: Integers | None
+
+
+def term_ranges(counts: Integers) -> Iterator[tuple[int, int]]:
+    """Ranges of terms, of whose ``counts`` postings each has up to `MAX_POSTINGS`, or one term."""
+    ends = np.cumsum(counts)
+    first = 0
+    while first < len(ends):
+        before = int(ends[first - 1]) if first else 0
+        stop = max(first + 1, int(np.searchsorted(ends, before + MAX_POSTINGS, side="right")))
+        yield first, stop
+        first = stop
 
 
 class PostingColumns:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from lance_core_text.write.posting_columns import MAX_POSTINGS
+from lance_core_text.write.posting_columns import term_ranges
 from lance_core_text.write.posting_lists import Numbers, PostingLists
 
 if TYPE_CHECKING:
@@ -46,13 +46,8 @@ class StoredDocuments:
         order = np.empty(len(of_terms), np.int64)
         order[of_terms] = np.arange(len(of_terms))
         terms = terms.take(pa.array(order))  # by number
-        ends = np.cumsum(partition.lengths)
-        first = 0
-        while first < len(ends):
-            before = int(ends[first - 1]) if first else 0
-            stop = max(first + 1, int(np.searchsorted(ends, before + MAX_POSTINGS, side="right")))
+        for first, stop in term_ranges(partition.lengths):
             yield self._part(terms, first, stop, new, with_positions=with_positions)
-            first = stop
 
     def _part(
         self, terms: pa.Array, first: int, stop: int, new: Numbers, *, with_positions: bool

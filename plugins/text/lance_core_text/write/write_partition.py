@@ -11,7 +11,7 @@ import pyarrow as pa
 from lance_core_text.postings import index_files
 from lance_core_text.postings.partition import NUM_TOKENS, ROW_ID
 from lance_core_text.postings.token_set import NUMBER_COLUMN, TERM_COLUMN
-from lance_core_text.write.posting_columns import MAX_POSTINGS, PostingColumns
+from lance_core_text.write.posting_columns import MAX_POSTINGS, PostingColumns, term_ranges
 from lance_core_text.write.posting_lists import Documents, PostingLists, joined
 
 if TYPE_CHECKING:
@@ -78,10 +78,5 @@ def _groups(lists: Iterable[PostingLists]) -> Iterator[PostingLists]:
 
 
 def _cut(lists: PostingLists) -> Iterator[PostingLists]:
-    ends = np.cumsum(lists.counts)
-    first = 0
-    while first < len(ends):
-        before = int(ends[first - 1]) if first else 0
-        stop = max(first + 1, int(np.searchsorted(ends, before + MAX_POSTINGS, side="right")))
-        yield lists if stop - first == len(ends) else lists.some(first, stop)
-        first = stop
+    for first, stop in term_ranges(lists.counts):
+        yield lists if stop - first == len(lists.counts) else lists.some(first, stop)

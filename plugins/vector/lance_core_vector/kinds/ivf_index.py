@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from lance_core.errors import CorruptFileError
 from lance_core.hookspecs.searches import (
+    NO_HITS,
     AllowedRows,
     Hits,
     RankedQuery,
@@ -41,8 +42,6 @@ _SPARE_ROWS = 32
 
 _UNSHOWN = ("codebook_position", "codebook_tensor")
 """Metadata of codes that statistics leave out: where the codebook is."""
-
-_NO_HITS = Hits(np.empty(0, np.uint64), np.empty(0, np.float32))
 
 
 class IvfIndex(NearestIndex):
@@ -120,7 +119,7 @@ class IvfIndex(NearestIndex):
     def top(self, query: RankedQuery, count: int, allowed: AllowedRows | None) -> Sequence[Hits]:
         assert isinstance(query, VectorQuery)
         if not len(self.model.lengths) or not self.model.lengths.any():
-            return [_NO_HITS] * query.num_queries
+            return [NO_HITS] * query.num_queries
         with np.errstate(all="ignore"):  # queries may have infinite numbers
             vectors = self._prepared(query)
             if query.is_multivector:
@@ -205,10 +204,10 @@ class IvfIndex(NearestIndex):
         """The best rows for one query vector."""
         order, distances = self._nearest_centroids(vector)
         if np.isnan(distances[0]):
-            return _NO_HITS
+            return NO_HITS
         stop, most = num_probes(distances, self.metric.name, query.k, query.options)
         scorer = self._scorer(vector, query)
-        found, start = _NO_HITS, 0
+        found, start = NO_HITS, 0
         while True:
             numbers = order[start:stop].tolist()
             more = self.best_rows(numbers, scorer, vector, query, count, allowed)
@@ -256,7 +255,7 @@ class IvfIndex(NearestIndex):
         """
         orders = [self._nearest_centroids(vector) for vector in vectors]
         if any(np.isnan(distances[0]) for _, distances in orders):
-            return _NO_HITS
+            return NO_HITS
         probes = [
             num_probes(distances, self.metric.name, query.k, query.options)
             for _, distances in orders
@@ -286,7 +285,7 @@ def best_in(
     """The best ``count`` allowed rows of ``partitions``."""
     num_rows = sum(len(one.rows) for one in partitions)
     if not num_rows:
-        return _NO_HITS
+        return NO_HITS
     count = min(count, num_rows)  # scans make room for as many rows
     if query.has_range and not query.refines:
         return _best_in_range(partitions, scorer, query, count, allowed)
@@ -352,7 +351,7 @@ def _best_lists(
 ) -> Hits:
     """The best rows; the distances that may be among the best are computed exactly."""
     if not partitions:
-        return _NO_HITS
+        return NO_HITS
     rows = np.concatenate([one.rows for one in partitions])
     order = np.argsort(rows, kind="stable")
     ordered = rows[order]

@@ -13,6 +13,7 @@ import pyarrow as pa
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.hookspecs.searches import Hits, best_of, lowest
 from lance_core_vector.loops.best_rows import Masks
+from lance_core_vector.loops.library import is_compiled
 
 if TYPE_CHECKING:
     from lance_core_vector.partitions.partition_cache import Partition
@@ -22,6 +23,16 @@ Codes: TypeAlias = tuple[npt.NDArray[Any], ...]
 
 Distances: TypeAlias = npt.NDArray[np.floating]
 Vector: TypeAlias = npt.NDArray[Any]
+
+
+PART_CODES, PART_NUMBERS = 14 << 20, 3 << 20
+"""Codes that are compared in a millisecond by compiled loops and by numpy, see
+`Scorer.rows_of_part`."""
+
+
+def rows_of_codes(width: int) -> int:
+    """Rows of ``width`` codes each that are compared in a millisecond."""
+    return (PART_CODES if is_compiled() else PART_NUMBERS) // width
 
 
 def check_metric(name: str) -> None:

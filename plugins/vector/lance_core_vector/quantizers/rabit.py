@@ -38,6 +38,7 @@ from lance_core_vector.quantizers.base import (
     numbers,
     places_of,
     rows_at,
+    rows_of_codes,
 )
 from lance_core_vector.quantizers.rabit_layout import (
     EXTRA,
@@ -65,10 +66,6 @@ MAX_BITS = 9
 ERROR_FACTOR = 3.0
 """How many times the stored error scores by signs may be wrong by: 5.7 standard deviations, which
 one row in 100 million exceeds."""
-
-_PART_CODES, _PART_NUMBERS = 14 << 20, 3 << 20
-"""Codes that are compared in a millisecond by compiled loops and by numpy, see
-`Scorer.rows_of_part`."""
 
 _SIGNS_PER_CODE = 8
 """Signs that are compared in the time of one code."""
@@ -268,7 +265,7 @@ class _Scorer(Scorer):
         rotated = quantizer.rotation.of_query(query)
         self._rotated = rotated.astype(np.float32)
         self._half = 0.5 * float(rotated.sum())
-        self.rows_of_part = (_PART_CODES if is_compiled() else _PART_NUMBERS) // len(rotated)
+        self.rows_of_part = rows_of_codes(len(rotated))
 
     def top(self, partitions: Sequence[Partition], count: int, masks: Masks | None) -> Hits:
         """By the rounded scores; those of the best rows, and of some more, are computed again."""

@@ -13,7 +13,6 @@ from lance_core.errors import CorruptFileError
 from lance_core.hookspecs.searches import Hits
 from lance_core_vector.loops.best_rows import Masks
 from lance_core_vector.loops.integer_products import integer_products
-from lance_core_vector.loops.library import is_compiled
 from lance_core_vector.loops.passes import STEPS, scalar_codes
 from lance_core_vector.loops.scalar_scan import (
     MIDDLE,
@@ -29,6 +28,7 @@ from lance_core_vector.partitions.index_files import (
     whole,
 )
 from lance_core_vector.quantizers.base import (
+    PART_NUMBERS,
     Codes,
     Distances,
     Quantizer,
@@ -37,6 +37,7 @@ from lance_core_vector.quantizers.base import (
     check_metric,
     fixed_bytes,
     matrix,
+    rows_of_codes,
 )
 
 if TYPE_CHECKING:
@@ -48,11 +49,6 @@ _MAX_BOUND = float(np.finfo(np.float32).max)
 
 MAX_RANGE = 1e18
 """The largest difference of bounds: its square is far below the largest 32-bit float."""
-
-
-_PART_CODES, _PART_NUMBERS = 14 << 20, 3 << 20
-"""Codes that are compared in a millisecond by compiled loops and by numpy, see
-`Scorer.rows_of_part`."""
 
 
 def usable_bounds(low: Any, high: Any) -> tuple[float, float] | None:
@@ -110,7 +106,7 @@ class _DotScorer(Scorer):
     def __init__(self, quantizer: ScalarQuantizer, query: Vector) -> None:
         self._query = query.astype(np.float32)
         self._step = quantizer.step
-        self.rows_of_part = _PART_NUMBERS // len(query)
+        self.rows_of_part = PART_NUMBERS // len(query)
         middle = quantizer.low + MIDDLE * quantizer.step
         self._base = 1 - middle * float(query.sum(dtype=np.float64))
 
@@ -124,7 +120,7 @@ class _DotScorer(Scorer):
 class _L2Scorer(Scorer):
     def __init__(self, quantizer: ScalarQuantizer, query: Vector) -> None:
         self._codes = quantizer.encode(query)
-        self.rows_of_part = (_PART_CODES if is_compiled() else _PART_NUMBERS) // len(query)
+        self.rows_of_part = rows_of_codes(len(query))
         self._scale = quantizer.step**2
 
     def scores(self, partitions: Sequence[Partition]) -> Distances:

@@ -31,7 +31,7 @@ from lance_core_vector.training.partitioned_rows import PartitionedRows
 from lance_core_vector.training.precomputed import PrecomputedPartitions
 from lance_core_vector.training.rabit_encoder import RabitEncoder
 from lance_core_vector.training.sample import as_floats, sample_of, sample_size
-from lance_core_vector.vectors import NUMBERS, Vectors, vector_type
+from lance_core_vector.vectors import NUMBERS, Vectors, one_vector
 
 if TYPE_CHECKING:
     from lance_core.hookspecs.indices import IndexOutput, IndexRows, Progress
@@ -63,8 +63,7 @@ def build(rows: IndexRows, parameters: BuildParameters, output: IndexOutput) -> 
     `TooFewRowsError` and `InvalidInputError`.
     """
     parameters.check_column(rows.type)
-    vector, _ = vector_type(rows.type) or (None, False)
-    assert vector is not None  # `check_column`
+    vector = one_vector(rows.type)
     training = train(rows, parameters, output.progress)
     centroids = training.centroids
     models = parameters.models
@@ -102,8 +101,7 @@ def train(rows: IndexRows, parameters: BuildParameters, progress: Progress) -> T
 
     Raises `TooFewRowsError`.
     """
-    vector, _ = vector_type(rows.type) or (None, False)
-    assert vector is not None  # `BuildParameters.check_column`
+    vector = one_vector(rows.type)
     random = np.random.default_rng(parameters.seed)
     sample, total = np.empty((0, vector.list_size), np.float32), 0
     if needs_sample(parameters):
@@ -166,8 +164,7 @@ def vectors_of(
 
 def _pieces(rows: IndexRows) -> Iterator[IndexBatch]:
     """The batches of rows, in pieces of which threads have a few in memory."""
-    vector, _ = vector_type(rows.type) or (None, False)
-    assert vector is not None  # `BuildParameters.check_column`
+    vector = one_vector(rows.type)
     step = max(256, PIECE_BYTES // (vector.list_size * vector.value_type.bit_width // 8))
     for values, numbers in rows.batches():
         for start in range(0, len(values), step):

@@ -10,7 +10,7 @@ from lance_core_vector.training.build import train
 from lance_core_vector.training.encoders import ProductEncoder, ScalarEncoder
 from lance_core_vector.training.parameters import BuildParameters
 from lance_core_vector.training.sample import sample_size
-from lance_core_vector.vectors import vector_type
+from lance_core_vector.vectors import one_vector
 
 if TYPE_CHECKING:
     from lance_core.hookspecs.indices import IndexRows
@@ -26,8 +26,7 @@ def shared_training(
     """
     kind = sample(1).type
     parameters.check_column(kind)
-    vector, _ = vector_type(kind) or (None, False)
-    assert vector is not None  # `check_column`
+    vector = one_vector(kind)
     count = parameters.partitions_for(num_rows)
     rows = sample(sample_size(vector.list_size, num_rows, parameters))
     training = train(rows, replace(parameters, num_partitions=count), lambda *_: None)
