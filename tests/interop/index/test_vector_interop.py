@@ -144,10 +144,17 @@ def test_codes_are_compared_as_pylance_compares_them(tmp_path: Path, kind: str) 
 
 @pytest.mark.parametrize("kind", ["rq2", "rq5", "rq9"])
 def test_signs_alone_are_compared_as_pylance_compares_them(tmp_path: Path, kind: str) -> None:
-    """pylance rounds the products of signs to bytes, and so may lose a row."""
+    """pylance rounds the products of signs to bytes, and so may lose a row.
+
+    By how much this changes a distance depends on the rotation, which pylance draws anew for each
+    index: of about thirty, one has a distance beyond the tolerance. That of a seed is always the
+    same.
+    """
     for metric in METRICS:
-        vectors = clusters()
-        uri = create(tmp_path / metric, vectors, kind, metric)
+        vectors, uri = clusters(), str(tmp_path / metric)
+        lance.write_dataset(table(vectors), uri, max_rows_per_file=500)
+        options = {"num_partitions": PARTITIONS, "metric": metric, **KINDS[kind]}
+        lance_core.dataset(uri).create_index("v", seed=0, **options)
         for query in queries(vectors):
             check_same(uri, query, kind, 0.15, nprobes=PARTITIONS, approx_mode="fast")
 
