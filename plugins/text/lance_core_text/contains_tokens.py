@@ -25,19 +25,19 @@ _WORDS = TextParameters(
 
 def contains_tokens(text: Node, words: Constant) -> Node:
     """Plan ``contains_tokens(text, words)``; the words are a constant."""
-    found = analyze_texts(pa.array([words.value.as_py()], pa.large_string()), _WORDS)
-    kernel = by_chunk(functools.partial(_has_all, words=tuple(found.terms.to_pylist())))
+    analyzed = analyze_texts(pa.array([words.value.as_py()], pa.large_string()), _WORDS)
+    kernel = by_chunk(functools.partial(_has_all, words=tuple(analyzed.terms.to_pylist())))
     return call("contains_tokens", kernel, text)
 
 
 def _has_all(texts: pa.Array, *, words: tuple[str, ...]) -> pa.Array:
-    found = analyze_texts(texts.cast(pa.large_string()), _WORDS)
-    codes = pc.index_in(pa.array(words, pa.large_string()), value_set=found.terms)
+    analyzed = analyze_texts(texts.cast(pa.large_string()), _WORDS)
+    codes = pc.index_in(pa.array(words, pa.large_string()), value_set=analyzed.terms)
     has_all = np.ones(len(texts), np.bool_)
     for code in codes.to_pylist():
         has_word = np.zeros(len(texts), np.bool_)
         if code is not None:
-            has_word[found.texts[found.codes == code]] = True
+            has_word[analyzed.texts[analyzed.codes == code]] = True
         has_all &= has_word
     found_rows: Any = pa.array(has_all)
     return pc.if_else(texts.is_valid(), found_rows, None)

@@ -36,12 +36,12 @@ class Snippet(NamedTuple):
 
     def marked(self, before: str = "<b>", after: str = "</b>") -> str:
         """The snippet with something around each word. Nothing is escaped."""
-        parts, place = [], 0
+        parts, end = [], 0
         for start, stop in self.words:
-            if start >= place:  # the words of the analyzer ngram overlap
-                parts += [self.text[place:start], before, self.text[start:stop], after]
-                place = stop
-        return "".join([*parts, self.text[place:]])
+            if start >= end:  # the words of the analyzer ngram overlap
+                parts += [self.text[end:start], before, self.text[start:stop], after]
+                end = stop
+        return "".join([*parts, self.text[end:]])
 
 
 class _Match(NamedTuple):
@@ -68,15 +68,15 @@ def highlight(
     own = TextParameters.of(parameters)
     if isinstance(texts, (pa.Array, pa.ChunkedArray)):
         texts = texts.to_pylist()
-    found = analyze_texts(pa.array(texts, pa.large_string()), own)
-    terms = found.terms.take(pc.sort_indices(found.terms))
+    analyzed = analyze_texts(pa.array(texts, pa.large_string()), own)
+    terms = analyzed.terms.take(pc.sort_indices(analyzed.terms))
     searched: set[str] = set()
     for match in _matches(query):
         for word in match.expanded(match.words(own), [Vocabulary(terms)]):
             searched.update(word.terms)
-    is_searched = pc.is_in(found.terms, pa.array(sorted(searched), pa.large_string()))
-    mask = is_searched.to_numpy(zero_copy_only=False)[found.codes]
-    columns = (found.texts, found.starts, found.stops, found.codes)
+    is_searched = pc.is_in(analyzed.terms, pa.array(sorted(searched), pa.large_string()))
+    mask = is_searched.to_numpy(zero_copy_only=False)[analyzed.codes]
+    columns = (analyzed.texts, analyzed.starts, analyzed.stops, analyzed.codes)
     by_text: dict[int, list[tuple[int, int, int]]] = {}
     for number, *rest in zip(*(each[mask].tolist() for each in columns), strict=True):
         by_text.setdefault(number, []).append(tuple(rest))
@@ -96,39 +96,41 @@ def _matches(query: str | FullTextQuery) -> Iterator[TextMatch]:
 
 def _leaves(query: RankedQuery) -> Iterator[TextMatch]:
     if isinstance(query, TextQuery):
-        yield from (match for role, match in query.asked if role is not Role.MUST_NOT)
+        yield from (match for role, match in query.matches if role is not Role.MUST_NOT)
     elif isinstance(query, CompoundQuery):
         for part in query.scored_parts:
             yield from _leaves(part)
 
 
-def _snippet(text: str, places: list[tuple[int, int, int]], max_length: int) -> Snippet:
-    """The best snippet; ``places``: of words, in bytes of UTF-8, with their terms' codes."""
+def _snippet(text: str, spans: list[tuple[int, int, int]], max_length: int) -> Snippet:
+    """The best snippet; ``spans``: of words, in bytes of UTF-8, with their terms' codes."""
     data = text.encode()
     every = [
         _Match((len(data[:start].decode()), len(data[:stop].decode())), code)
-        for start, stop, code in places
+        for start, stop, code in spans
     ]
     best: list[_Match] = []
     best_key = (-1, -1)
     for number, first in enumerate(every):
         end = first.span[0] + max_length
-        inside = [one for one in every[number:] if one.span[1] <= end] or [first]
-        key = (len({one.code for one in inside}), len(inside))
+        inside = [match for match in every[number:] if match.span[1] <= end] or [first]
+        key = (len({match.code for match in inside}), len(inside))
         if key > best_key:
             best, best_key = inside, key
-    low, high = best[0].span[0], max(one.span[1] for one in best)
+    low, high = best[0].span[0], max(match.span[1] for match in best)
     start = max(0, low - max(0, max_length - (high - low)) // 2)
     stop = min(len(text), max(high, start + max_length))
     start = max(0, min(start, stop - max_length))
     # Words at the ends are whole, if there is a space between them and the words of the query.
     if start and not text[start - 1].isspace():
-        start += next((n + 1 for n, one in enumerate(text[start:low]) if one.isspace()), 0)
+        start += next((n + 1 for n, letter in enumerate(text[start:low]) if letter.isspace()), 0)
     if stop < len(text) and not text[stop].isspace():
-        stop -= next((n + 1 for n, one in enumerate(text[high:stop][::-1]) if one.isspace()), 0)
+        stop -= next(
+            (n + 1 for n, letter in enumerate(text[high:stop][::-1]) if letter.isspace()), 0
+        )
     words = tuple(
-        (one.span[0] - start, one.span[1] - start)
-        for one in every
-        if start <= one.span[0] and one.span[1] <= stop
+        (match.span[0] - start, match.span[1] - start)
+        for match in every
+        if start <= match.span[0] and match.span[1] <= stop
     )
     return Snippet(text[start:stop], start, words)

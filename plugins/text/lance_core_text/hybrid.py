@@ -50,25 +50,27 @@ def hybrid(  # noqa: PLR0913  # the arguments of two scans
             f"k is at least 1, constant above 0 and candidates at least k; got {k}, {constant}, "
             f"{candidates}"
         )
-    wanted = dataset.count_rows() if candidates is None else candidates
+    num_candidates = dataset.count_rows() if candidates is None else candidates
     common = {"filter": filter, "with_row_id": True}
-    near = dataset.to_table(columns=[DISTANCE], nearest={**nearest, "k": max(1, wanted)}, **common)
+    near = dataset.to_table(
+        columns=[DISTANCE], nearest={**nearest, "k": max(1, num_candidates)}, **common
+    )
     if "query_index" in near.column_names:
         raise InvalidInputError("nearest has several queries")
     texts = dataset.to_table(
-        columns=[SCORE], full_text_query=full_text_query, limit=wanted, **common
+        columns=[SCORE], full_text_query=full_text_query, limit=num_candidates, **common
     )
     lists = [table.column(_ROW_ID).to_numpy() for table in (near, texts)]
     rows = np.unique(np.concatenate(lists))
     relevance = np.zeros(len(rows))
     own: dict[str, pa.Array] = {}
     for name, table, ids in zip((DISTANCE, SCORE), (near, texts), lists, strict=True):
-        places = np.searchsorted(rows, ids)
-        relevance[places] += 1 / (constant + np.arange(1, len(ids) + 1))
+        indices = np.searchsorted(rows, ids)
+        relevance[indices] += 1 / (constant + np.arange(1, len(ids) + 1))
         values = np.zeros(len(rows), np.float32)
-        values[places] = table.column(name).to_numpy()
+        values[indices] = table.column(name).to_numpy()
         is_missing = np.ones(len(rows), np.bool_)
-        is_missing[places] = False
+        is_missing[indices] = False
         own[name] = pa.array(values, mask=is_missing)
     best = np.lexsort((rows, -relevance))[:k]
     table = _rows_at(dataset, rows[best], columns)
@@ -80,7 +82,7 @@ def hybrid(  # noqa: PLR0913  # the arguments of two scans
 def _rows_at(dataset: LanceDataset, ids: RowIds, columns: list[str] | None) -> pa.Table:
     """The rows with these ids, in this order."""
     named = f"_rowid IN ({', '.join(map(str, ids.tolist()))})" if len(ids) else "false"
-    found = dataset.to_table(columns=columns, with_row_id=True, filter=named)
-    order = np.argsort(found.column(_ROW_ID).to_numpy())
-    places = order[np.argsort(np.argsort(ids))]
-    return found.take(pa.array(places)).drop_columns([_ROW_ID])
+    table = dataset.to_table(columns=columns, with_row_id=True, filter=named)
+    order = np.argsort(table.column(_ROW_ID).to_numpy())
+    indices = order[np.argsort(np.argsort(ids))]
+    return table.take(pa.array(indices)).drop_columns([_ROW_ID])

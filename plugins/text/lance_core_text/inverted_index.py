@@ -73,9 +73,9 @@ class InvertedIndex(RankedIndex):
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        given = {**self.text_parameters.as_mapping(), "format_version": self.posting_format}
-        del given["lance_tokenizer"]  # which the column says
-        return given
+        parameters = {**self.text_parameters.as_mapping(), "format_version": self.posting_format}
+        del parameters["lance_tokenizer"]  # which the column says
+        return parameters
 
     def prewarm(self) -> None:
         for partition in self.partitions:
@@ -97,29 +97,29 @@ class InvertedIndex(RankedIndex):
         )
 
     def top(self, query: RankedQuery, count: int, allowed: AllowedRows | None) -> Sequence[Hits]:
-        asked: PartitionQuery = query  # type: ignore[assignment]  # text queries choose such indices
-        asked.explain(self, allowed)
+        text_query: PartitionQuery = query  # type: ignore[assignment]  # text queries choose such indices
+        text_query.explain(self, allowed)
         if allowed is None:
-            return [self._best(asked, count)]
+            return [self._best(text_query, count)]
         # So many that enough of them are allowed, if those are anywhere among the best ones.
-        wanted = int((count + _SPARE_ROWS) / max(allowed.share, _FEW_ALLOWED))
-        is_all = wanted >= sum(partition.num_documents for partition in self.partitions)
+        num_candidates = int((count + _SPARE_ROWS) / max(allowed.share, _FEW_ALLOWED))
+        is_all = num_candidates >= sum(partition.num_documents for partition in self.partitions)
         if is_all or allowed.share < _FEW_ALLOWED:
-            hits = self._best(asked, ALL_ROWS, allowed)
+            hits = self._best(text_query, ALL_ROWS, allowed)
             return [Hits(hits.rows[:count], hits.scores[:count])]
         while True:
-            hits = self._best(asked, wanted)
+            hits = self._best(text_query, num_candidates)
             is_allowed = allowed.mask(hits.rows)
-            if len(hits.rows) < wanted or np.count_nonzero(is_allowed) >= count:
+            if len(hits.rows) < num_candidates or np.count_nonzero(is_allowed) >= count:
                 return [Hits(hits.rows[is_allowed][:count], hits.scores[is_allowed][:count])]
-            wanted *= 8
+            num_candidates *= 8
 
     def _best(self, query: PartitionQuery, count: int, allowed: AllowedRows | None = None) -> Hits:
         """The best ``count`` rows, of all or of those that are allowed."""
         all_rows, all_scores = [], []
         for number, partition in enumerate(self.partitions):
-            found = query.score(self._scorer(number, query.statistics), count)
-            rows, scores = partition.documents.rows[found.documents], found.scores
+            scored = query.score(self._scorer(number, query.statistics), count)
+            rows, scores = partition.documents.rows[scored.documents], scored.scores
             if allowed is not None:
                 is_allowed = allowed.mask(rows)
                 rows, scores = rows[is_allowed], scores[is_allowed]
@@ -135,14 +135,14 @@ class InvertedIndex(RankedIndex):
     def _scorer(self, number: int, statistics: Statistics) -> PartitionScorer:
         """The norms of the documents of a partition, kept for the next query."""
         key = number, float(statistics.average_length)
-        found = self._scorers.get(key)
-        if found is None:
+        scorer = self._scorers.get(key)
+        if scorer is None:
             if len(self._scorers) > 2 * len(self.partitions):  # of tables with other segments
                 self._scorers.clear()
             partition = self.partitions[number]
-            found = PartitionScorer(partition, statistics.norms(partition.scored_lengths))
-            self._scorers[key] = found
-        return found
+            scorer = PartitionScorer(partition, statistics.norms(partition.scored_lengths))
+            self._scorers[key] = scorer
+        return scorer
 
 
 def _frequency(partition: Partition, term: str) -> int:

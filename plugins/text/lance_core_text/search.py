@@ -123,7 +123,7 @@ def _of_query(query: FullTextQuery, parameters_of: ParametersOf, depth: int) -> 
         return BestTextQuery(parts)
     if isinstance(query, BoostQuery):
         both = [
-            _of_query(one, parameters_of, depth + 1) for one in (query.positive, query.negative)
+            _of_query(part, parameters_of, depth + 1) for part in (query.positive, query.negative)
         ]
         return BoostTextQuery(both, query.negative_boost)
     if isinstance(query, BooleanQuery):
@@ -133,18 +133,18 @@ def _of_query(query: FullTextQuery, parameters_of: ParametersOf, depth: int) -> 
 
 def _of_boolean(query: BooleanQuery, parameters_of: ParametersOf, depth: int) -> RankedQuery:
     by_occur: dict[Occur, list[RankedQuery]] = {occur: [] for occur in Occur}
-    for occur, one in query.queries:
-        by_occur[occur].append(_of_query(one, parameters_of, depth + 1))
+    for occur, part in query.queries:
+        by_occur[occur].append(_of_query(part, parameters_of, depth + 1))
     groups = (by_occur[Occur.MUST], by_occur[Occur.SHOULD], by_occur[Occur.MUST_NOT])
     if not groups[0] and not groups[1]:
         raise InvalidInputError("a boolean query must have at least one should or must query")
     parts = [*groups[0], *groups[1], *groups[2]]
-    is_flat = all(isinstance(one, TextQuery) and len(one.asked) == 1 for one in parts)
-    if is_flat and len({one.column for one in parts}) == 1:
+    is_flat = all(isinstance(part, TextQuery) and len(part.matches) == 1 for part in parts)
+    if is_flat and len({part.column for part in parts}) == 1:
         roles = [role for role, own in zip(Role, groups, strict=True) for _ in own]
         pairs = zip(roles, parts, strict=True)
-        asked = [(role, one.asked[0][1]) for role, one in pairs]  # type: ignore[attr-defined]
-        return TextQuery(asked, parameters_of(parts[0].column))
+        matches = [(role, part.matches[0][1]) for role, part in pairs]  # type: ignore[attr-defined]
+        return TextQuery(matches, parameters_of(parts[0].column))
     counts = (len(groups[0]), len(groups[1]), len(groups[2]))
     return BooleanTextQuery(parts, counts)
 
@@ -167,13 +167,13 @@ def _leaf(match: TextMatch, parameters_of: ParametersOf) -> TextQuery:
 
 def _parameters_of(searched: SearchedColumns) -> ParametersOf:
     def parameters_of(column: str) -> TextParameters:
-        kind = searched(column)
-        if is_text(kind):
+        data_type = searched(column)
+        if is_text(data_type):
             return UNINDEXED
         if searched.is_json(column):
             return replace(UNINDEXED, lance_tokenizer="json")
         raise InvalidInputError(
-            f"column {column!r} has values of type {kind}: strings, lists of them and JSON "
+            f"column {column!r} has values of type {data_type}: strings, lists of them and JSON "
             "documents are searched"
         )
 

@@ -47,9 +47,9 @@ def test_terms(
     given = {"base_tokenizer": analyzer, "lower_case": lower_case, "max_token_length": longest}
     parameters = TextParameters.of(given)
     column = pa.array([None, "a b", *texts], pa.large_string()).slice(2)
-    found = analyze_texts(column, parameters, with_places=places)
+    found = analyze_texts(column, parameters, with_offsets=places)
     with numpy_loops():
-        assert equal(found, analyze_texts(column, parameters, with_places=places))
+        assert equal(found, analyze_texts(column, parameters, with_offsets=places))
 
 
 def test_many_distinct_words() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lance_core_text.loops.library import native, numpy_loops
-from lance_core_text.loops.near_terms import place_of
+from lance_core_text.loops.near_terms import index_of
 from lance_core_text.postings.vocabulary import Vocabulary
 
 TERMS = st.lists(st.text("abcé中𝄞", min_size=1, max_size=9), max_size=60, unique=True)
@@ -38,9 +38,9 @@ def test_near_terms(terms: list[str], word: str, edits: int, prefix: int) -> Non
 def test_places(terms: list[str], word: str) -> None:
     own = sorted_terms(terms)
     expected = own.to_pylist().index(word) if word in terms else None
-    assert place_of(own, word) == expected
+    assert index_of(own, word) == expected
     with numpy_loops():
-        assert place_of(own, word) == expected
+        assert index_of(own, word) == expected
 
 
 def test_what_does_not_belong_together_is_an_error() -> None:

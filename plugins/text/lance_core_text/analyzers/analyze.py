@@ -41,36 +41,38 @@ class AnalyzedTexts(NamedTuple):
 
 
 def analyze_texts(
-    texts: pa.Array, parameters: TextParameters, *, with_places: bool = True
+    texts: pa.Array, parameters: TextParameters, *, with_offsets: bool = True
 ) -> AnalyzedTexts:
     """The terms of large strings. Raises `PluginNotFoundError` if the analyzer is missing.
 
-    ``with_places=False``: without ``starts`` and ``stops``, and in 32 bits, for many texts.
+    ``with_offsets=False``: without ``starts`` and ``stops``, and in 32 bits, for many texts.
     """
     analyzer = analyzer_named(parameters.base_tokenizer)
     if isinstance(analyzer, RunsAnalyzer):
-        words = analyzer.encoded_words(texts, with_places=with_places)
+        words = analyzer.encoded_words(texts, with_offsets=with_offsets)
     else:
         words = encoded(analyzer.words(texts, parameters.as_mapping()))
     # Several words may have one term; -1 for those that are dropped.
     made = terms_of(words.distinct, parameters).dictionary_encode()
     of_word = made.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    found = words.with_codes(made.dictionary, of_word)
-    kind: Any = np.int64 if with_places else np.int32
-    return AnalyzedTexts(found.distinct, *(each.astype(kind, copy=False) for each in found[1:]))
+    terms = words.with_codes(made.dictionary, of_word)
+    integer_type: Any = np.int64 if with_offsets else np.int32
+    return AnalyzedTexts(
+        terms.distinct, *(each.astype(integer_type, copy=False) for each in terms[1:])
+    )
 
 
-def analyze(text: str, parameters: TextParameters | None = None, **given: Any) -> list[Token]:
+def analyze(text: str, parameters: TextParameters | None = None, **options: Any) -> list[Token]:
     """The terms of ``text``, as an index with these parameters has them.
 
-    ``given``: the parameters of a new index by name, such as ``language="French"``. Raises
+    ``options``: the parameters of a new index by name, such as ``language="French"``. Raises
     `InvalidInputError`, ``TypeError``, and `PluginNotFoundError` if no plugin has the analyzer.
     """
     if not isinstance(text, str):
         raise InvalidTypeError(f"text must be a string, got {text!r}")
     if parameters is None:
-        parameters = TextParameters.of(given)
-    found = analyze_texts(pa.array([text], pa.large_string()), parameters)
-    terms = found.terms.take(pa.array(found.codes)).to_pylist()
-    numbers = (found.positions.tolist(), found.starts.tolist(), found.stops.tolist())
+        parameters = TextParameters.of(options)
+    analyzed = analyze_texts(pa.array([text], pa.large_string()), parameters)
+    terms = analyzed.terms.take(pa.array(analyzed.codes)).to_pylist()
+    numbers = (analyzed.positions.tolist(), analyzed.starts.tolist(), analyzed.stops.tolist())
     return [Token(*each) for each in zip(terms, *numbers, strict=True)]

@@ -56,7 +56,7 @@ def _parts(parameters: Mapping[str, Any], identifier: str) -> list[_Part]:
     """The parts of an identifier, after itself if it is a word as well."""
     by_numbers = parameters["split_on_numerics"]
     parts: list[_Part] = []
-    begin = place = 0
+    begin = offset = 0
     for number, letter in enumerate(identifier):
         before = identifier[number - 1] if number else "_"
         after = identifier[number + 1 : number + 2]
@@ -66,15 +66,15 @@ def _parts(parameters: Mapping[str, Any], identifier: str) -> list[_Part]:
             or (by_numbers and (letter in _DIGITS) != (before in _DIGITS))
         )
         if ends:
-            parts.append((begin, place, len(parts)))
+            parts.append((begin, offset, len(parts)))
         if ends or before == "_":
-            begin = place
-        place += len(letter.encode())
+            begin = offset
+        offset += len(letter.encode())
     if not identifier.endswith("_"):
-        parts.append((begin, place, len(parts)))
+        parts.append((begin, offset, len(parts)))
     if len(parts) <= 1:
-        return [(0, place, 0)]  # with its underscores
-    return [(0, place, 0), *parts] if parameters["preserve_original"] else parts
+        return [(0, offset, 0)]  # with its underscores
+    return [(0, offset, 0), *parts] if parameters["preserve_original"] else parts
 
 
 def _operators(run: str) -> list[_Part]:

@@ -11,26 +11,26 @@ from lance_core_text.analyzers.json_documents import analyze_documents, is_json
 from lance_core_text.analyzers.parameters import TextParameters
 
 
-def is_text(kind: pa.DataType) -> bool:
+def is_text(data_type: pa.DataType) -> bool:
     """True for strings, and lists of them; other columns that are searched have JSON."""
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        kind = kind.value_type
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    if pa.types.is_list(data_type) or pa.types.is_large_list(data_type):
+        data_type = data_type.value_type
+    return bool(pa.types.is_string(data_type) or pa.types.is_large_string(data_type))
 
 
 def analyze_column(
-    values: pa.Array, parameters: TextParameters, *, with_places: bool = True
+    values: pa.Array, parameters: TextParameters, *, with_offsets: bool = True
 ) -> AnalyzedTexts:
     """The terms of each row, one row a document.
 
     The texts of a list are as one, with spaces between them, in which offsets are. Raises
-    `PluginNotFoundError` if the analyzer is missing. ``with_places``: as in `analyze_texts`.
+    `PluginNotFoundError` if the analyzer is missing. ``with_offsets``: as in `analyze_texts`.
     """
     if is_json(parameters):
         return analyze_documents(values, parameters)
     if pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
         values = _joined(values)
-    return analyze_texts(values.cast(pa.large_string()), parameters, with_places=with_places)
+    return analyze_texts(values.cast(pa.large_string()), parameters, with_offsets=with_offsets)
 
 
 def _joined(lists: pa.Array) -> pa.Array:

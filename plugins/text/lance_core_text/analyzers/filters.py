@@ -57,10 +57,10 @@ def _lower(words: pa.Array) -> pa.Array:
 def _of_others(words: pa.Array, change: Callable[[str], str]) -> pa.Array:
     """``words`` with the results of ``change`` for those that are not of ASCII."""
     is_other = pc.invert(pc.string_is_ascii(words)).fill_null(False)
-    places = np.flatnonzero(is_other.to_numpy(zero_copy_only=False))
-    if not len(places):
+    indices = np.flatnonzero(is_other.to_numpy(zero_copy_only=False))
+    if not len(indices):
         return words
-    others = words.take(pa.array(places)).to_pylist()
+    others = words.take(pa.array(indices)).to_pylist()
     changed = pa.array([change(word) for word in others], words.type)
     return pc.replace_with_mask(words, is_other, changed)
 

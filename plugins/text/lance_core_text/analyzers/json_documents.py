@@ -62,24 +62,24 @@ def analyze_documents(values: pa.Array, parameters: TextParameters) -> AnalyzedT
     owners = np.array([leaf.document for leaf in leaves], np.int64)
     strings = [leaf for leaf in leaves if leaf.type == _TEXT]
     words = pa.array([leaf.value for leaf in strings], pa.large_string())
-    found = analyze_texts(words, parameters, with_places=False)
+    analyzed = analyze_texts(words, parameters, with_offsets=False)
     # The terms of texts that have the same path are the same.
     paths: dict[str, int] = {}
-    of_texts = np.array([paths.setdefault(one.path, len(paths)) for one in strings], np.int64)
-    keys = of_texts[found.texts] * len(found.terms) + found.codes
+    of_texts = np.array([paths.setdefault(leaf.path, len(paths)) for leaf in strings], np.int64)
+    keys = of_texts[analyzed.texts] * len(analyzed.terms) + analyzed.codes
     distinct, of_words = np.unique(keys, return_inverse=True)
-    names, terms = list(paths), found.terms.to_pylist()
+    names, terms = list(paths), analyzed.terms.to_pylist()
     numbers: dict[str, int] = {}
     for key in distinct.tolist():
         path, term = divmod(key, len(terms))
         numbers[f"{names[path]},{_TEXT},{terms[term]}"] = len(numbers)
     others = [
-        numbers.setdefault(f"{one.path},{one.type},{one.value}", len(numbers))
-        for one in leaves
-        if one.type != _TEXT
+        numbers.setdefault(f"{leaf.path},{leaf.type},{leaf.value}", len(numbers))
+        for leaf in leaves
+        if leaf.type != _TEXT
     ]
     counts = np.ones(len(leaves), np.int64)
-    counts[is_text] = np.bincount(found.texts, minlength=len(strings))
+    counts[is_text] = np.bincount(analyzed.texts, minlength=len(strings))
     codes = np.empty(int(counts.sum()), np.int64)
     of_text = np.repeat(is_text, counts)
     codes[of_text], codes[~of_text] = of_words, others
@@ -93,7 +93,7 @@ def analyze_documents(values: pa.Array, parameters: TextParameters) -> AnalyzedT
 
 def analyze_triples(text: str, parameters: TextParameters) -> list[Token]:
     """The terms of a query, at successive positions. Raises `InvalidInputError`."""
-    found: list[str] = []
+    triples: list[str] = []
     for triple in text.split(";"):
         parts = triple.split(",", 2)
         if len(parts) != 3:
@@ -101,18 +101,18 @@ def analyze_triples(text: str, parameters: TextParameters) -> list[Token]:
                 "JSON documents are searched by triples such as 'path,str,words', with semicolons "
                 f"between them: got {shortened(triple)}"
             )
-        path, kind, value = parts
-        if kind in _TYPES:
-            found.append(triple)
-        elif kind == _TEXT:
+        path, value_type, value = parts
+        if value_type in _TYPES:
+            triples.append(triple)
+        elif value_type == _TEXT:
             words = analyze_texts(pa.array([value], pa.large_string()), parameters)
             terms = words.terms.take(pa.array(words.codes)).to_pylist()
-            found += [f"{path},{_TEXT},{term}" for term in terms]
+            triples += [f"{path},{_TEXT},{term}" for term in terms]
         else:
             raise InvalidInputError(
                 f"the type in {shortened(triple)} is none of {_TEXT}, {', '.join(_TYPES)}"
             )
-    return [Token(term, position, 0, 0) for position, term in enumerate(found)]
+    return [Token(term, position, 0, 0) for position, term in enumerate(triples)]
 
 
 def prefix_length(term: str) -> int:
@@ -129,10 +129,10 @@ def _leaves(document: int, text: str) -> Iterator[_Leaf]:
     while waiting:
         path, value = waiting.pop()
         if isinstance(value, dict):
-            items = [(f"{path}.{key}" if path else key, one) for key, one in value.items()]
+            items = [(f"{path}.{key}" if path else key, member) for key, member in value.items()]
             waiting += reversed(items)
         elif isinstance(value, list):
-            waiting += [(path, one) for one in reversed(value)]
+            waiting += [(path, element) for element in reversed(value)]
         elif isinstance(value, _Number):
             yield _Leaf(document, path, "number", value)
         elif isinstance(value, str):

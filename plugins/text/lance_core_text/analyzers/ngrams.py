@@ -19,8 +19,8 @@ class NgramAnalyzer(Analyzer):
     """
 
     def words(self, texts: pa.Array, parameters: Mapping[str, Any]) -> Words:
-        found = TextBytes.of(texts)
-        data, offsets = found
+        text_bytes = TextBytes.of(texts)
+        data, offsets = text_bytes
         # The starts of characters; past the last one, the end of the bytes.
         characters = np.append(np.flatnonzero((data & 0xC0) != 0x80), len(data))
         firsts = np.searchsorted(characters, offsets)

@@ -59,27 +59,27 @@ class TextParameters:
     index_operators: bool = False
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> TextParameters:
+    def of(cls, options: Mapping[str, Any]) -> TextParameters:
         """The parameters that a user gives; the others have their defaults.
 
         Raises ``TypeError`` for unknown names, `InvalidInputError` for invalid values.
         """
-        for name in given:
+        for name in options:
             if name not in _GIVEN:
                 raise InvalidTypeError(
                     f"unknown parameter {shortened(name)} of analyzers{did_you_mean(name, _GIVEN)}"
                 )
-        analyzer = given.get("base_tokenizer")
+        analyzer = options.get("base_tokenizer")
         defaults = cls()
         if analyzer in ("ngram", CODE):
             defaults = replace(defaults, stem=False, remove_stop_words=False)
         if analyzer == CODE:
             defaults = replace(defaults, split_on_numerics=True, preserve_original=True)
-        elif given.get("split_identifiers") or given.get("index_operators"):
+        elif options.get("split_identifiers") or options.get("index_operators"):
             raise InvalidInputError(
                 f"split_identifiers and index_operators are of base_tokenizer={CODE!r}"
             )
-        return replace(defaults, **given).checked()
+        return replace(defaults, **options).checked()
 
     @classmethod
     def from_json(cls, text: str) -> TextParameters:
@@ -151,7 +151,7 @@ def _check_type(name: str, value: object) -> None:
     expected = _TYPES.get(name, (bool,))
     is_bool = isinstance(value, bool)
     if not isinstance(value, expected) or (is_bool and bool not in expected):
-        names = " or ".join(kind.__name__ for kind in expected)
+        names = " or ".join(expected_type.__name__ for expected_type in expected)
         raise InvalidTypeError(f"{name} must be {names}, got {value!r}")
     if isinstance(value, (list, tuple)) and not all(isinstance(word, str) for word in value):
         raise InvalidTypeError(f"custom_stop_words must be strings, got {value!r}")

@@ -32,14 +32,14 @@ class RunsAnalyzer(Analyzer):
         """Which they are."""
 
     def words(self, texts: pa.Array, parameters: Mapping[str, Any]) -> Words:
-        found = self.encoded_words(texts, with_places=True)
-        texts, positions = found.texts.astype(np.int64), found.positions.astype(np.int64)
-        words = found.distinct.take(pa.array(found.codes))
-        return Words(words, texts, positions, found.starts, found.stops)
+        encoded = self.encoded_words(texts, with_offsets=True)
+        texts, positions = encoded.texts.astype(np.int64), encoded.positions.astype(np.int64)
+        words = encoded.distinct.take(pa.array(encoded.codes))
+        return Words(words, texts, positions, encoded.starts, encoded.stops)
 
-    def encoded_words(self, texts: pa.Array, *, with_places: bool) -> EncodedWords:
-        """The words as numbers; ``with_places``: with their bytes in the texts."""
-        return encoded_runs(TextBytes.of(texts), self.word_bytes, with_places=with_places)
+    def encoded_words(self, texts: pa.Array, *, with_offsets: bool) -> EncodedWords:
+        """The words as numbers; ``with_offsets``: with their bytes in the texts."""
+        return encoded_runs(TextBytes.of(texts), self.word_bytes, with_offsets=with_offsets)
 
 
 class SimpleAnalyzer(RunsAnalyzer):

@@ -52,8 +52,8 @@ def substrings(data: Bytes, starts: Integers, stops: Integers) -> pa.Array:
     """Large strings with the bytes ``starts`` to ``stops``, which may overlap."""
     lengths = stops - starts
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-    places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
-    return large_strings(data[places], offsets)
+    indices = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
+    return large_strings(data[indices], offsets)
 
 
 def numbers_in_texts(owners: Integers) -> Integers:

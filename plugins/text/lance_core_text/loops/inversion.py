@@ -39,8 +39,10 @@ def inverted(
     counts = np.empty(len(ranks), np.int64)
     own, frequencies = np.empty(len(numbers), np.int32), np.empty(len(numbers), np.int32)
     of_lists = np.empty(0 if positions is None else len(numbers), np.int32)
-    given = np.empty(0, np.int32) if positions is None else positions
-    size = native.invert(numbers, documents, given, ranks, counts, own, frequencies, of_lists)
+    stored_positions = np.empty(0, np.int32) if positions is None else positions
+    size = native.invert(
+        numbers, documents, stored_positions, ranks, counts, own, frequencies, of_lists
+    )
     all_positions = None if positions is None else of_lists
     return Inverted(counts, own[:size], frequencies[:size], all_positions)
 

@@ -22,7 +22,7 @@ _MAX_EDITS = 8
 class Near(NamedTuple):
     """The places of terms, ascending, and how many edits each is away."""
 
-    places: Integers
+    indices: Integers
     distances: Integers
 
 
@@ -54,7 +54,7 @@ class SortedLetters:
         is_known = is_compiled() and len(self._shared) == count
         if not is_known or len(word) > _MAX_WORD or edits > _MAX_EDITS:
             return _near_by_numpy(self._letters, self._offsets, letters, edits, prefix)
-        places, distances = np.empty(count, np.int64), np.empty(count, np.int64)
+        indices, distances = np.empty(count, np.int64), np.empty(count, np.int64)
         size = native.near_terms(
             self._letters,
             self._offsets,
@@ -62,27 +62,27 @@ class SortedLetters:
             letters,
             edits,
             min(prefix, _MAX_WORD),
-            places,
+            indices,
             distances,
         )
-        return Near(places[:size].copy(), distances[:size].copy())
+        return Near(indices[:size].copy(), distances[:size].copy())
 
 
-def place_of(terms: pa.Array, term: str) -> int | None:
-    """The place of ``term`` among sorted large strings; None if it is not there."""
-    wanted = term.encode()
+def index_of(terms: pa.Array, term: str) -> int | None:
+    """The index of ``term`` among sorted large strings; None if it is not there."""
+    term_bytes = term.encode()
     if is_compiled():
         _, offsets, data = terms.buffers()
         start, count = terms.offset, len(terms)
         if not count:
             return None
         ends = np.frombuffer(offsets, np.int64)[start : start + count + 1]
-        place = native.find_term(np.frombuffer(data or b"", np.uint8), ends, wanted)
-        return None if place < 0 else place
+        index = native.find_term(np.frombuffer(data or b"", np.uint8), ends, term_bytes)
+        return None if index < 0 else index
     low, high = 0, len(terms)
     while low < high:
         middle = (low + high) // 2
-        if terms[middle].as_buffer().to_pybytes() < wanted:
+        if terms[middle].as_buffer().to_pybytes() < term_bytes:
             low = middle + 1
         else:
             high = middle
@@ -100,30 +100,30 @@ def _near_by_numpy(
     starts, lengths = offsets[:-1], np.diff(offsets)
     alive = np.flatnonzero(np.abs(lengths - len(letters)) <= edits)
     fixed = letters[:prefix]
-    for place, letter in enumerate(fixed):
-        alive = alive[lengths[alive] > place]
-        alive = alive[flat[starts[alive] + place] == letter]
+    for position, letter in enumerate(fixed):
+        alive = alive[lengths[alive] > position]
+        alive = alive[flat[starts[alive] + position] == letter]
     # The distances of the prefix of each alive term from all prefixes of the word.
     groups = np.zeros(len(alive), np.int64)
     rows = np.arange(len(letters) + 1)[None]
-    found: list[tuple[Integers, Integers]] = []
-    for place in range(len(letters) + edits + 1):
-        is_end = lengths[alive] == place
+    near: list[tuple[Integers, Integers]] = []
+    for position in range(len(letters) + edits + 1):
+        is_end = lengths[alive] == position
         distances = rows[groups, -1]
         done = is_end & (distances <= edits)
-        found.append((alive[done], distances[done]))
+        near.append((alive[done], distances[done]))
         left = ~is_end & (rows.min(axis=1, initial=edits + 1) <= edits)[groups]
         alive, groups = alive[left], groups[left]
         if not len(alive):
             break
-        own = flat[starts[alive] + place]
+        own = flat[starts[alive] + position]
         is_new = np.append(True, (groups[1:] != groups[:-1]) | (own[1:] != own[:-1]))
         firsts = np.flatnonzero(is_new)
         rows = _next_rows(rows[groups[firsts]], own[firsts], letters)
         groups = np.cumsum(is_new) - 1
-    places = np.concatenate([part for part, _ in found])
-    order = np.argsort(places)
-    return Near(places[order], np.concatenate([part for _, part in found])[order])
+    indices = np.concatenate([part for part, _ in near])
+    order = np.argsort(indices)
+    return Near(indices[order], np.concatenate([part for _, part in near])[order])
 
 
 def _next_rows(rows: Integers, letters: Letters, word: Letters) -> Integers:
@@ -133,5 +133,5 @@ def _next_rows(rows: Integers, letters: Letters, word: Letters) -> Integers:
     first = rows[:, :1] + 1
     # A letter of the word may be left out: the least of all distances before, plus the steps.
     steps = np.arange(rows.shape[1])
-    found: Integers = np.minimum.accumulate(np.hstack([first, best]) - steps, axis=1) + steps
-    return found
+    distances: Integers = np.minimum.accumulate(np.hstack([first, best]) - steps, axis=1) + steps
+    return distances

@@ -35,30 +35,30 @@ class WordBytes(NamedTuple):
     decide.
     """
 
-    kinds: npt.NDArray[np.uint8]
+    classes: npt.NDArray[np.uint8]
     points: npt.NDArray[np.bool_]
 
     def mask(self, data: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
         """True for each byte that is in a word."""
         if len(self.points):
             return is_letter_byte(data)
-        is_word: npt.NDArray[np.bool_] = self.kinds == _WORD
+        is_word: npt.NDArray[np.bool_] = self.classes == _WORD
         return is_word[data]
 
 
 def letter_bytes() -> WordBytes:
     """Words are runs of letters and digits."""
-    kinds = np.zeros(256, np.uint8)
-    kinds[:128] = letters()[:128]
-    kinds[0xC0:] = _LEAD
-    return WordBytes(kinds, letters())
+    classes = np.zeros(256, np.uint8)
+    classes[:128] = letters()[:128]
+    classes[0xC0:] = _LEAD
+    return WordBytes(classes, letters())
 
 
 def other_bytes(excluded: bytes) -> WordBytes:
     """Words are runs of all bytes but those."""
-    kinds = np.full(256, _WORD, np.uint8)
-    kinds[list(excluded)] = _NONE
-    return WordBytes(kinds, np.empty(0, np.bool_))
+    classes = np.full(256, _WORD, np.uint8)
+    classes[list(excluded)] = _NONE
+    return WordBytes(classes, np.empty(0, np.bool_))
 
 
 class EncodedWords(NamedTuple):
@@ -79,9 +79,9 @@ class EncodedWords(NamedTuple):
         if is_compiled():
             size = native.replace_codes(numbers, *self[1:])  # in place
             return self._replace(distinct=distinct).some(slice(size))
-        found = self._replace(distinct=distinct, codes=numbers[self.codes].astype(np.int32))
-        kept = found.codes >= 0
-        return found if kept.all() else found.some(kept)
+        words = self._replace(distinct=distinct, codes=numbers[self.codes].astype(np.int32))
+        has_code = words.codes >= 0
+        return words if has_code.all() else words.some(has_code)
 
     def some(self, which: Any) -> EncodedWords:
         """Those at some positions."""
@@ -91,21 +91,27 @@ class EncodedWords(NamedTuple):
         return EncodedWords(self.distinct, *numbers, self.starts[which], self.stops[which])
 
 
-def encoded_runs(texts: TextBytes, kind: WordBytes, *, with_places: bool) -> EncodedWords:
-    """The words of texts; ``with_places``: with ``starts`` and ``stops``."""
+def encoded_runs(texts: TextBytes, word_bytes: WordBytes, *, with_offsets: bool) -> EncodedWords:
+    """The words of texts; ``with_offsets``: with ``starts`` and ``stops``."""
     data, offsets = texts
     most = (len(data) + len(offsets) - 1) // 2
     if not is_compiled() or most > _MAX_WORDS:
-        found = encoded(runs(texts, kind.mask(data)))
-        return found if with_places else found._replace(starts=_NOTHING, stops=_NOTHING)
+        words = encoded(runs(texts, word_bytes.mask(data)))
+        return words if with_offsets else words._replace(starts=_NOTHING, stops=_NOTHING)
     # Pages of memory that are not written are not taken.
     codes, owners, positions = (np.empty(most, np.int32) for _ in range(3))
-    starts, stops = (np.empty(most if with_places else 0, np.int64) for _ in range(2))
+    starts, stops = (np.empty(most if with_offsets else 0, np.int64) for _ in range(2))
     first = np.empty(most, np.int64)
     last = np.empty(most + 1, np.int64)  # its last number is that of distinct words
     arrays = (codes, owners, positions, starts, stops)
     size = native.split_words(
-        data, np.ascontiguousarray(offsets), kind.kinds, kind.points, *arrays, first, last
+        data,
+        np.ascontiguousarray(offsets),
+        word_bytes.classes,
+        word_bytes.points,
+        *arrays,
+        first,
+        last,
     )
     distinct = substrings(data, first[: last[most]], last[: last[most]])
     return EncodedWords(distinct, *arrays).some(slice(size))
@@ -113,12 +119,12 @@ def encoded_runs(texts: TextBytes, kind: WordBytes, *, with_places: bool) -> Enc
 
 def encoded(words: Words) -> EncodedWords:
     """The words that an analyzer returns."""
-    found = words.words.dictionary_encode()
-    codes = found.indices.to_numpy(zero_copy_only=False).astype(np.int32)
+    distinct = words.words.dictionary_encode()
+    codes = distinct.indices.to_numpy(zero_copy_only=False).astype(np.int32)
     # Copies, since `with_codes` changes arrays, and those of an analyzer may be one twice.
     texts, positions = np.array(words.texts, np.int32), np.array(words.positions, np.int32)
     starts, stops = np.array(words.starts, np.int64), np.array(words.stops, np.int64)
-    return EncodedWords(found.dictionary, codes, texts, positions, starts, stops)
+    return EncodedWords(distinct.dictionary, codes, texts, positions, starts, stops)
 
 
 def runs(texts: TextBytes, mask: npt.NDArray[np.bool_]) -> Words:

@@ -52,8 +52,8 @@ class BlockLayout:
         if self.has_score:
             return lengths
         low = np.maximum(np.frexp(lengths)[1] - 4, 0).astype(np.int64)
-        found: Integers = (lengths >> low) << low
-        return found
+        truncated: Integers = (lengths >> low) << low
+        return truncated
 
 
 class Postings(NamedTuple):
@@ -80,23 +80,23 @@ def decode_blocks(
     counts[lasts] = (lengths[lengths > 0] - 1) % size + 1
     starts = np.cumsum(counts) - counts
     total = int(counts.sum())
-    found = Postings(np.empty(total, np.int64), np.empty(total, np.int64))
+    postings = Postings(np.empty(total, np.int64), np.empty(total, np.int64))
     is_full = counts == size
     for own, decode in ((is_full, _full_blocks), (~is_full, _rest_blocks)):
         if own.any():
             blocks = _Blocks(offsets[:-1][own], offsets[1:][own], counts[own])
-            places = np.repeat(starts[own] - blocks.firsts, blocks.counts)
-            places += np.arange(len(places))
+            indices = np.repeat(starts[own] - blocks.firsts, blocks.counts)
+            indices += np.arange(len(indices))
             part = decode(data, blocks, layout)
-            found.documents[places], found.frequencies[places] = part
+            postings.documents[indices], postings.frequencies[indices] = part
     firsts = (np.cumsum(lengths) - lengths)[lengths > 0]
-    ascends = found.documents[1:] > found.documents[:-1]
+    ascends = postings.documents[1:] > postings.documents[:-1]
     ascends[firsts[firsts > 0] - 1] = True
     if not ascends.all():
         raise ValueError("documents do not ascend")
-    if total and found.frequencies.min() < 1:
+    if total and postings.frequencies.min() < 1:
         raise ValueError("a document has the term not once")
-    return found
+    return postings
 
 
 class _Blocks(NamedTuple):
@@ -151,24 +151,24 @@ def _add_exceptions(
     Returns where the exceptions of each block end. All blocks are read at once, one exception after
     the other, of which a block has few.
     """
-    places = exceptions.starts.copy()
+    offsets = exceptions.starts.copy()
     for number in range(int(exceptions.counts.max(initial=0))):
         own = np.flatnonzero(exceptions.counts > number)
-        if (places[own] >= exceptions.ends[own]).any():
+        if (offsets[own] >= exceptions.ends[own]).any():
             raise ValueError("a block ends in its exceptions")
-        indices = data[places[own]]
-        places[own] += 1
+        indices = data[offsets[own]]
+        offsets[own] += 1
         going, shift = np.arange(len(own)), 0
         high = np.zeros(len(own), np.int64)
         while len(going):
-            at = places[own[going]]
+            at = offsets[own[going]]
             if shift > MAX_VARINT_SHIFT or (at >= exceptions.ends[own[going]]).any():
                 raise ValueError("an exception has no end")
             high[going] |= (data[at] & 0x7F).astype(np.int64) << shift
-            places[own[going]] += 1
+            offsets[own[going]] += 1
             going, shift = going[data[at] >= 0x80], shift + 7
         frequencies[own, indices] |= high << widths[own]
-    return places
+    return offsets
 
 
 def _rest_blocks(data: Bytes, blocks: _Blocks, layout: BlockLayout) -> Postings:
@@ -177,8 +177,8 @@ def _rest_blocks(data: Bytes, blocks: _Blocks, layout: BlockLayout) -> Postings:
     lengths = blocks.ends - starts
     if (lengths < 0).any():
         raise ValueError("a block ends in its header")
-    places = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
-    rest = data[places + np.arange(len(places))]
+    shifts = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+    rest = data[shifts + np.arange(len(shifts))]
     counts = blocks.counts
     if layout.has_plain_rest:
         if (lengths != 8 * counts).any():

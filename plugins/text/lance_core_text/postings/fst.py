@@ -75,11 +75,11 @@ class Fst:
         """The number of ``key``, None if it is not there. Raises ``ValueError`` for damage."""
         node, total = self.node(self._root), 0
         for byte in key:
-            found = node.transitions.get(byte)
-            if found is None:
+            transition = node.transitions.get(byte)
+            if transition is None:
                 return None
-            total += found[0]
-            node = self.node(found[1])
+            total += transition[0]
+            node = self.node(transition[1])
         return total + node.final_output if node.is_final else None
 
     def items(self) -> tuple[pa.Array, Integers]:
@@ -105,18 +105,18 @@ class Fst:
             parents.append((owners, level.bytes[arcs]))
             totals = totals[owners] + level.outputs[arcs]
             addresses = level.targets[arcs]
-            if sum(len(found) for found, _ in ends) > self.num_keys:
+            if sum(len(prefixes) for prefixes, _ in ends) > self.num_keys:
                 raise ValueError(f"more than {self.num_keys} keys")
         return _sorted(_keys(parents, ends))
 
     def node(self, address: int) -> Node:
         """The node at ``address``. Raises ``ValueError`` for a damaged one."""
-        found = self._nodes.get(address)
-        if found is None:
+        node = self._nodes.get(address)
+        if node is None:
             if len(self._nodes) >= _MAX_NODES:
                 self._nodes.clear()
-            found = self._nodes[address] = self._decode(address)
-        return found
+            node = self._nodes[address] = self._decode(address)
+        return node
 
     def _decode(self, address: int) -> Node:
         data = self._data
@@ -124,21 +124,21 @@ class Fst:
             return Node(True, 0, {})
         if not _HEADER <= address < len(data) - _FOOTER:
             raise ValueError(f"a node is at {address}")
-        kind = data[address]
-        if kind & 0x80:
-            return self._single(address, kind)
-        count, place = kind & 63, address
+        state = data[address]
+        if state & 0x80:
+            return self._single(address, state)
+        count, end_of_bytes = state & 63, address
         if not count:
-            place -= 1
-            count = 256 if data[place] == 1 else data[place]
-        place -= 1
-        distance_size, output_size = divmod(data[place], 16)
+            end_of_bytes -= 1
+            count = 256 if data[end_of_bytes] == 1 else data[end_of_bytes]
+        end_of_bytes -= 1
+        distance_size, output_size = divmod(data[end_of_bytes], 16)
         if count > _MAX_UNINDEXED:
-            place -= 256
-        of_bytes = place - count
+            end_of_bytes -= 256
+        of_bytes = end_of_bytes - count
         of_distances = of_bytes - count * distance_size
         of_outputs = of_distances - count * output_size
-        is_final = bool(kind & 64)
+        is_final = bool(state & 64)
         end = of_outputs - (output_size if is_final else 0)
         if end < _HEADER or max(distance_size, output_size) > 8:
             raise ValueError(f"a node at {address} ends at {end}")
@@ -148,21 +148,21 @@ class Fst:
             distance = _integer(data, of_bytes - back * distance_size, distance_size)
             output = _integer(data, of_distances - back * output_size, output_size)
             target = end - distance if distance else 0
-            transitions[data[place - back]] = (output, _before(target, address))
+            transitions[data[end_of_bytes - back]] = (output, _before(target, address))
         final = _integer(data, end, output_size) if is_final else 0
         return Node(is_final, final, transitions)
 
-    def _single(self, address: int, kind: int) -> Node:
-        data, place = self._data, address
-        common = kind & 63
+    def _single(self, address: int, state: int) -> Node:
+        data, offset = self._data, address
+        common = state & 63
         if not common:
-            place -= 1
-        byte = COMMON[common - 1] if common else data[place]
-        if kind & 0x40:
-            return Node(False, 0, {byte: (0, _before(place - 1, address))})
-        place -= 1
-        distance_size, output_size = divmod(data[place], 16)
-        of_distance = place - distance_size
+            offset -= 1
+        byte = COMMON[common - 1] if common else data[offset]
+        if state & 0x40:
+            return Node(False, 0, {byte: (0, _before(offset - 1, address))})
+        offset -= 1
+        distance_size, output_size = divmod(data[offset], 16)
+        of_distance = offset - distance_size
         end = of_distance - output_size
         if end < _HEADER or max(distance_size, output_size) > 8:
             raise ValueError(f"a node at {address} ends at {end}")
@@ -207,9 +207,9 @@ def _keys(
     for length, (final, _) in enumerate(ends):
         letters = np.empty((len(final), length), np.uint8)
         arcs = final  # those that lead to a prefix have its number
-        for place in range(length - 1, -1, -1):
-            owners, of_arc = parents[place]
-            letters[:, place] = of_arc[arcs]
+        for position in range(length - 1, -1, -1):
+            owners, of_arc = parents[position]
+            letters[:, position] = of_arc[arcs]
             arcs = owners[arcs]
         offsets = np.arange(len(letters) + 1, dtype=np.int64) * length
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(letters.reshape(-1))]
@@ -217,10 +217,10 @@ def _keys(
     return keys, np.concatenate([numbers for _, numbers in ends])
 
 
-def _sorted(found: tuple[list[pa.Array], Integers]) -> tuple[pa.Array, Integers]:
-    keys = pa.concat_arrays(found[0])
+def _sorted(unsorted: tuple[list[pa.Array], Integers]) -> tuple[pa.Array, Integers]:
+    keys = pa.concat_arrays(unsorted[0])
     order = pc.sort_indices(keys)
-    return keys.take(order), found[1][order.to_numpy()]
+    return keys.take(order), unsorted[1][order.to_numpy()]
 
 
 def _integer(data: memoryview, start: int, size: int) -> int:

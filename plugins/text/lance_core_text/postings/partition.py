@@ -79,11 +79,11 @@ class Partition:
         names = self._postings.names
         self.has_positions = POSITION_STREAM in names or POSITION_LISTS in names
         self._cache: LruCache[tuple[int, bool], _Cached] = LruCache(
-            MAX_CACHED_BYTES, lambda one: one.nbytes + 256, made_once=True
+            MAX_CACHED_BYTES, lambda postings: postings.nbytes + 256, made_once=True
         )
         self._blocks: LruCache[tuple[int, bool], TermBlocks] = LruCache(
             MAX_CACHED_BYTES,
-            lambda one: one.data.nbytes + one.offsets.nbytes + 256,
+            lambda blocks: blocks.data.nbytes + blocks.offsets.nbytes + 256,
             made_once=True,
         )
         self._numbers: dict[str, int | None] = {}
@@ -123,15 +123,15 @@ class Partition:
         numbers = rows.to_numpy()
         if has_repeated(numbers):
             raise CorruptFileError("a row is in two documents", self._documents.path, field=ROW_ID)
-        found = Documents(numbers, lengths.to_numpy().astype(np.int64))
+        documents = Documents(numbers, lengths.to_numpy().astype(np.int64))
         total = index_files.total_tokens(self._documents)
-        if total is not None and total != found.lengths.sum():
+        if total is not None and total != documents.lengths.sum():
             raise CorruptFileError(
-                f"documents have {found.lengths.sum()} terms, not {total}",
+                f"documents have {documents.lengths.sum()} terms, not {total}",
                 self._documents.path,
                 field=NUM_TOKENS,
             )
-        return found
+        return documents
 
     @cached_property
     def has_sorted_rows(self) -> bool:
@@ -145,8 +145,8 @@ class Partition:
         (stored,) = self._postings.arrays([LENGTH])
         if stored.null_count:
             raise CorruptFileError("a value is null", self._postings.path, field=LENGTH)
-        found: Integers = stored.to_numpy().astype(np.int64)
-        return found
+        lengths: Integers = stored.to_numpy().astype(np.int64)
+        return lengths
 
     @cached_property
     def scored_lengths(self) -> Integers:
@@ -193,8 +193,8 @@ class Partition:
 
         Raises `CorruptFileError`.
         """
-        found = self._blocks.get((number, True), lambda: self._read_streams(number))
-        return found.data, found.offsets
+        blocks = self._blocks.get((number, True), lambda: self._read_streams(number))
+        return blocks.data, blocks.offsets
 
     def postings(self, number: int) -> Postings:
         """The postings of a term. Raises `CorruptFileError`."""
@@ -202,9 +202,9 @@ class Partition:
 
     def positions(self, number: int) -> Integers:
         """The positions of a term in each of its documents, all one after the other."""
-        found = self._cache.get((number, True), lambda: self._read_positions(number)).positions
-        assert found is not None
-        return found
+        positions = self._cache.get((number, True), lambda: self._read_positions(number)).positions
+        assert positions is not None
+        return positions
 
     def prewarm(self) -> None:
         """Load the documents, the terms, and as many blocks as the cache holds."""
@@ -257,20 +257,20 @@ class Partition:
         self, data: npt.NDArray[np.uint8], offsets: Integers, lengths: Integers
     ) -> Postings:
         try:
-            found = decode_blocks(data, offsets, lengths, self.layout)
+            postings = decode_blocks(data, offsets, lengths, self.layout)
         except ValueError as error:
             raise CorruptFileError(str(error), self._postings.path, field=POSTING) from None
-        last = found.documents.max(initial=-1)
+        last = postings.documents.max(initial=-1)
         if last >= self.num_documents:
             raise CorruptFileError(
                 f"document {last} of {self.num_documents}", self._postings.path, field=POSTING
             )
-        return found
+        return postings
 
     def _read_positions(self, number: int) -> _Cached:
         postings = self.postings(number)
-        found = self.positions_between(number, number + 1, postings.frequencies)
-        return _Cached(postings, found)
+        positions = self.positions_between(number, number + 1, postings.frequencies)
+        return _Cached(postings, positions)
 
     def positions_between(self, first: int, stop: int, frequencies: Integers) -> Integers:
         """The positions of the terms with the numbers ``first`` to ``stop``."""
@@ -290,9 +290,9 @@ class Partition:
 def _check_types(reader: IndexFileReader, expected: Mapping[str, pa.DataType]) -> None:
     """Raise `CorruptFileError` if a column that there is has another type."""
     for field in reader.schema:
-        kind = expected.get(field.name, field.type)
-        if field.type != kind:
-            text = f"has the type {field.type}, expected {kind}"
+        expected_type = expected.get(field.name, field.type)
+        if field.type != expected_type:
+            text = f"has the type {field.type}, expected {expected_type}"
             raise CorruptFileError(text, reader.path, field=field.name)
 
 

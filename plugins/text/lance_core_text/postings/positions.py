@@ -45,27 +45,27 @@ def decode_streams(
     starts, widths, rests = [], [], []
     triples = zip(streams.starts.tolist(), streams.ends.tolist(), totals.tolist(), strict=True)
     for start, end, total in triples:
-        place = start
+        offset = start
         for _ in range(total // _GROUP):
-            if place >= end or data[place] > 32:
+            if offset >= end or data[offset] > 32:
                 raise ValueError("a stream of positions ends too early")
-            starts.append(place + 1)
-            widths.append(int(data[place]))
-            place += 1 + packed_bytes(widths[-1], _LANES)
-        if place > end:
+            starts.append(offset + 1)
+            widths.append(int(data[offset]))
+            offset += 1 + packed_bytes(widths[-1], _LANES)
+        if offset > end:
             raise ValueError("a stream of positions ends too early")
-        rests.append((place, end, total % _GROUP))
+        rests.append((offset, end, total % _GROUP))
     packed = unpack(data, np.array(starts, np.int64), np.array(widths, np.int64), _LANES)
     numbers, _ = decode_varints(
         np.concatenate([data[:0], *(data[start:end] for start, end, _ in rests)])
     )
     if len(numbers) != sum(count for _, _, count in rests):
         raise ValueError("a stream of positions has another number of them")
-    parts, group, place = [], 0, 0
+    parts, group, number = [], 0, 0
     for total, (_, _, rest) in zip(totals.tolist(), rests, strict=True):
         groups = total // _GROUP
-        parts += [packed[group : group + groups].reshape(-1), numbers[place : place + rest]]
-        group, place = group + groups, place + rest
+        parts += [packed[group : group + groups].reshape(-1), numbers[number : number + rest]]
+        group, number = group + groups, number + rest
     deltas = np.concatenate([np.empty(0, np.int64), *parts])
     return _summed(deltas, frequencies)
 
@@ -76,7 +76,7 @@ def decode_lists(documents: pa.Array, frequencies: Integers) -> Integers:
     ``documents``: a list of binary values for each document: the number of positions, then blocks
     of 128, each its first position and packed differences, and plain numbers for the rest.
     """
-    found: list[Integers] = []
+    parts: list[Integers] = []
     for blocks, frequency in zip(documents.to_pylist(), frequencies.tolist(), strict=True):
         left = frequency
         if not blocks or len(blocks[0]) != 4 or int.from_bytes(blocks[0], "little") != left:
@@ -89,16 +89,16 @@ def decode_lists(documents: pa.Array, frequencies: Integers) -> Integers:
                     raise ValueError("a block of positions has another length")
                 start = int.from_bytes(block[:4], "little")
                 packed = unpack(data, np.array([5]), np.array([width]), _LANES)[0]
-                found.append(start + np.cumsum(packed))
+                parts.append(start + np.cumsum(packed))
                 left -= _GROUP
             else:
                 if len(data) != 4 * left:
                     raise ValueError("a block of positions has another length")
-                found.append(np.frombuffer(block, "<u4").astype(np.int64))
+                parts.append(np.frombuffer(block, "<u4").astype(np.int64))
                 left = 0
         if left:
             raise ValueError("a document has another number of positions")
-    return np.concatenate([np.empty(0, np.int64), *found])
+    return np.concatenate([np.empty(0, np.int64), *parts])
 
 
 def _summed(deltas: Integers, counts: Integers) -> Integers:
@@ -107,5 +107,5 @@ def _summed(deltas: Integers, counts: Integers) -> Integers:
         return deltas
     sums = np.cumsum(deltas)
     firsts = np.cumsum(counts) - counts
-    found: Integers = sums - np.repeat(sums[firsts] - deltas[firsts], counts)
-    return found
+    positions: Integers = sums - np.repeat(sums[firsts] - deltas[firsts], counts)
+    return positions

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from lance_core.errors import CorruptFileError
 from lance_core.hookspecs.analyzers import Integers
 from lance_core.hookspecs.indices import IndexFileReader
-from lance_core_text.loops.near_terms import place_of
+from lance_core_text.loops.near_terms import index_of
 from lance_core_text.postings.fst import Fst
 
 FST_BYTES = "_token_fst_bytes"
@@ -45,8 +45,8 @@ class SortedTokens:
             raise CorruptFileError("terms are not sorted", path, field=TERM_COLUMN)
 
     def number(self, term: str) -> int | None:
-        place = place_of(self._terms, term)
-        return None if place is None else int(self._numbers[place])
+        index = index_of(self._terms, term)
+        return None if index is None else int(self._numbers[index])
 
     def all(self) -> tuple[pa.Array, Integers]:
         _check_numbers(self._numbers, self._count, self._path)

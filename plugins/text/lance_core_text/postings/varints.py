@@ -39,7 +39,7 @@ def encode_varints(numbers: Integers) -> tuple[npt.NDArray[np.uint8], Integers]:
         lengths += numbers >= 1 << bits
     owners = np.repeat(np.arange(len(numbers)), lengths)
     ends = np.cumsum(lengths)
-    places = np.arange(len(owners)) - np.repeat(ends - lengths, lengths)
-    data = ((numbers[owners] >> (7 * places)) & 0x7F).astype(np.uint8)
-    data[places < lengths[owners] - 1] |= 0x80
+    byte_numbers = np.arange(len(owners)) - np.repeat(ends - lengths, lengths)
+    data = ((numbers[owners] >> (7 * byte_numbers)) & 0x7F).astype(np.uint8)
+    data[byte_numbers < lengths[owners] - 1] |= 0x80
     return data, lengths

@@ -33,10 +33,10 @@ class Vocabulary:
 
     def near(self, word: str, edits: int, prefix: int, count: int | None = None) -> Near:
         """The ``count`` nearest terms, or all, see `SortedLetters.near`."""
-        places, distances = self._letters.near(word, edits, prefix)
+        indices, distances = self._letters.near(word, edits, prefix)
         order = np.argsort(distances, kind="stable")[:count]
         return Near(
-            self._terms.take(pa.array(places[order])).to_pylist(), distances[order].tolist()
+            self._terms.take(pa.array(indices[order])).to_pylist(), distances[order].tolist()
         )
 
 

@@ -33,7 +33,7 @@ class CompoundQuery(RankedQuery):
         """The same query for ``k`` rows."""
 
     @abstractmethod
-    def total(self, found: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
+    def total(self, scores: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
         """The score of each row from those of all parts, which are NaN where a part has none.
 
         NaN for a row that does not match.
@@ -101,8 +101,8 @@ class BooleanTextQuery(CompoundQuery):
     def explained_text(self) -> str:
         return "sum of the clauses that match"
 
-    def total(self, found: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
-        return boolean_scores(found, self._counts)
+    def total(self, scores: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
+        return boolean_scores(scores, self._counts)
 
 
 class BoostTextQuery(CompoundQuery):
@@ -131,8 +131,8 @@ class BoostTextQuery(CompoundQuery):
             return [positive]
         return [positive, Explanation(self._factor, "negative_boost"), negative]
 
-    def total(self, found: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
-        positive, negative = found
+    def total(self, scores: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
+        positive, negative = scores
         lost = np.where(np.isnan(negative), np.float32(0), negative)
         return (positive - np.float32(self._factor) * lost).astype(np.float32)
 
@@ -148,6 +148,6 @@ class BestTextQuery(CompoundQuery):
     def explained_text(self) -> str:
         return "best score of a column"
 
-    def total(self, found: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
-        best: npt.NDArray[np.float32] = np.fmax.reduce(list(found))
+    def total(self, scores: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
+        best: npt.NDArray[np.float32] = np.fmax.reduce(list(scores))
         return best

@@ -40,5 +40,5 @@ class Fuzziness:
         for vocabulary in vocabularies if edits else ():
             near = vocabulary.near(term, edits, fixed + self.prefix, most)
             distances.update(zip(near.terms, near.distances, strict=True))
-        order = sorted((distance, one) for one, distance in distances.items())
-        return tuple(one for _, one in order[:most])
+        order = sorted((distance, near_term) for near_term, distance in distances.items())
+        return tuple(near_term for _, near_term in order[:most])

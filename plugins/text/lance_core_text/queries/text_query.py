@@ -46,7 +46,7 @@ UNINDEXED = TextParameters(
 """How texts are split if no index of the column says it; pylance has the same rule."""
 
 
-Asked: TypeAlias = "Sequence[tuple[Role, TextMatch]]"
+RoleMatches: TypeAlias = "Sequence[tuple[Role, TextMatch]]"
 """What is searched, and what a match means; first what must match, then what should."""
 
 
@@ -77,16 +77,16 @@ class TextQuery(RankedQuery):
 
     def __init__(
         self,
-        asked: Asked,
+        matches: RoleMatches,
         parameters: TextParameters = UNINDEXED,
         statistics: Statistics | None = None,
         k: int = ALL_ROWS,
         clauses: tuple[Clause, ...] | None = None,
         row: ExplainedRow | None = None,
     ) -> None:
-        self.asked = asked
+        self.matches = matches
         self.parameters = parameters
-        self.column = asked[0][1].column
+        self.column = matches[0][1].column
         self.k = self.num_candidates = k
         self._statistics = statistics
         self._clauses = clauses
@@ -102,7 +102,7 @@ class TextQuery(RankedQuery):
         """What is searched, with terms. Raises `PluginNotFoundError` if the analyzer is missing."""
         if self._clauses is not None:
             return self._clauses
-        pairs = self.asked
+        pairs = self.matches
         return tuple(Clause(match, role, match.words(self.parameters)) for role, match in pairs)
 
     def score(self, scorer: PartitionScorer, count: int) -> Scored:
@@ -112,17 +112,20 @@ class TextQuery(RankedQuery):
     def for_index(self, segments: Sequence[OpenIndex]) -> RankedQuery | None:
         indices = [segment for segment in segments if isinstance(segment, InvertedIndex)]
         parameters = indices[0].text_parameters if indices else UNINDEXED
-        others = [one for one in indices if one.text_parameters != parameters]
+        others = [index for index in indices if index.text_parameters != parameters]
         if others or not len(indices) == len(segments) > 0:
             return None
-        clauses = TextQuery(self.asked, parameters).clauses
-        if any(match.fuzziness is not None for _, match in self.asked):
-            vocabularies = [one.vocabulary for index in indices for one in index.partitions]
+        clauses = TextQuery(self.matches, parameters).clauses
+        if any(match.fuzziness is not None for _, match in self.matches):
+            vocabularies = [
+                partition.vocabulary for index in indices for partition in index.partitions
+            ]
             clauses = tuple(
-                one._replace(words=one.match.expanded(one.words, vocabularies)) for one in clauses
+                clause._replace(words=clause.match.expanded(clause.words, vocabularies))
+                for clause in clauses
             )
-        has_phrase = any(one.match.slop is not None for one in clauses)
-        terms = {term for one in clauses for word in one.words for term in word.terms}
+        has_phrase = any(clause.match.slop is not None for clause in clauses)
+        terms = {term for clause in clauses for word in clause.words for term in word.terms}
         statistics = NO_STATISTICS
         for index in indices:
             if has_phrase and not index.has_positions:
@@ -132,11 +135,13 @@ class TextQuery(RankedQuery):
                 )
             own = index.statistics_of(terms)
             statistics = own if statistics is NO_STATISTICS else statistics.plus(own)
-        return TextQuery(self.asked, parameters, statistics, self.k, clauses, self.row)
+        return TextQuery(self.matches, parameters, statistics, self.k, clauses, self.row)
 
     def explaining(self, row: ExplainedRow) -> TextQuery:
         """The same query, which explains the score of ``row`` when it is answered."""
-        return TextQuery(self.asked, self.parameters, self._statistics, self.k, self._clauses, row)
+        return TextQuery(
+            self.matches, self.parameters, self._statistics, self.k, self._clauses, row
+        )
 
     def explain(self, index: InvertedIndex, allowed: AllowedRows | None) -> None:
         """Explain the score of the only allowed row, if ``index`` has it."""
@@ -151,11 +156,13 @@ class TextQuery(RankedQuery):
                 )
 
     def without_index(self) -> RankedQuery:
-        return TextQuery(self.asked, self.parameters, NO_STATISTICS, self.k, row=self.row)
+        return TextQuery(self.matches, self.parameters, NO_STATISTICS, self.k, row=self.row)
 
     def up_to(self, count: int) -> RankedQuery:
         k = min(self.k, count)
-        return TextQuery(self.asked, self.parameters, self._statistics, k, self._clauses, self.row)
+        return TextQuery(
+            self.matches, self.parameters, self._statistics, k, self._clauses, self.row
+        )
 
     def rank(self, batches: ValueBatches, count: int) -> Sequence[Hits]:
         most = count if len(self.clauses) == 1 else ALL_ROWS
@@ -180,8 +187,8 @@ class TextQuery(RankedQuery):
                 stacklevel=2,
             )
         rankings = [
-            TextRanking(one.match, one.words, self.parameters, self.statistics, count)
-            for one in self.clauses
+            TextRanking(clause.match, clause.words, self.parameters, self.statistics, count)
+            for clause in self.clauses
         ]
         for values, rows in batches:
             for ranking in rankings:
@@ -192,20 +199,24 @@ class TextQuery(RankedQuery):
         return self.rank([(values, np.arange(len(values)))], count)
 
     def scores(self, values: pa.Array, query: int) -> npt.NDArray[np.float32]:
-        found = np.full(len(values), np.nan, np.float32)
+        scores = np.full(len(values), np.nan, np.float32)
         (hits,) = self.best(values, len(values))
-        found[hits.rows] = hits.scores
-        return found
+        scores[hits.rows] = hits.scores
+        return scores
 
     def step(self, index_name: str | None) -> tuple[str, str]:
-        kind = "MatchQuery" if self.asked[0][1].slop is None else "PhraseQuery"
-        kind = kind if len(self.asked) == 1 else "BooleanQuery"
-        texts = ", ".join(match.text for _, match in self.asked)
+        query_type = "MatchQuery" if self.matches[0][1].slop is None else "PhraseQuery"
+        query_type = query_type if len(self.matches) == 1 else "BooleanQuery"
+        texts = ", ".join(match.text for _, match in self.matches)
         text = f"column={self.column}, query=[{texts}]"
-        return (f"Flat{kind}", text) if index_name is None else (kind, f"name={index_name}, {text}")
+        return (
+            (f"Flat{query_type}", text)
+            if index_name is None
+            else (query_type, f"name={index_name}, {text}")
+        )
 
     @property
     def _counts(self) -> tuple[int, int, int]:
         """How many parts must match, should match, and must not."""
-        roles = [role for role, _ in self.asked]
+        roles = [role for role, _ in self.matches]
         return roles.count(Role.MUST), roles.count(Role.SHOULD), roles.count(Role.MUST_NOT)

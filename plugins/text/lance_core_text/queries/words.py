@@ -73,7 +73,7 @@ def _words(text: str, parameters: TextParameters) -> tuple[Word, ...]:
     for token in tokens:
         terms.setdefault(token.position, {})[token.term] = None
     first = min(terms, default=0)
-    found = (Word(tuple(own), position - first) for position, own in terms.items())
+    words = (Word(tuple(own), position - first) for position, own in terms.items())
     if not is_json(parameters):
-        return tuple(found)
-    return tuple(word._replace(fixed=prefix_length(word.terms[0])) for word in found)
+        return tuple(words)
+    return tuple(word._replace(fixed=prefix_length(word.terms[0])) for word in words)

@@ -55,8 +55,8 @@ class Statistics:
         half, one = np.float32(0.5), np.float32(1)
         counts = np.array([self.frequencies.get(term, 0) for term in terms], np.float32)
         ratios = (np.float32(self.num_documents) - counts + half) / (counts + half)
-        found: Floats = np.log(ratios + one)
-        return found
+        idfs: Floats = np.log(ratios + one)
+        return idfs
 
     def factors(self, terms: Iterable[str]) -> dict[str, np.float32]:
         """What `weights` of terms are multiplied by: ``idf * (K1 + 1)``."""
@@ -65,8 +65,8 @@ class Statistics:
 
     def norms(self, lengths: Integers) -> Floats:
         """The part of the divisor that depends on the length of a document."""
-        found: Floats = K1 * (1 - B + B * (lengths.astype(np.float32) / self.average_length))
-        return found
+        norms: Floats = K1 * (1 - B + B * (lengths.astype(np.float32) / self.average_length))
+        return norms
 
 
 NO_STATISTICS = Statistics(0, 0, {})
@@ -75,5 +75,5 @@ NO_STATISTICS = Statistics(0, 0, {})
 def weights(frequencies: npt.NDArray[Any], norms: Floats) -> Floats:
     """The share of the best score that each document has, by how often it has the term."""
     times = frequencies.astype(np.float32)
-    found: Floats = times / (times + norms)
-    return found
+    weights: Floats = times / (times + norms)
+    return weights

@@ -47,11 +47,11 @@ def explain_boolean(
     must, should = parts[:num_must], parts[num_must : num_must + num_should]
     if None in must or any(parts[num_must + num_should :]) or not any([*must, *should]):
         return None
-    found = [part for part in [*must, *should] if part is not None]
+    matching = [part for part in [*must, *should] if part is not None]
     total = np.float32(0)
-    for part in found:
+    for part in matching:
         total += np.float32(part.value)
-    return Explanation(float(total), "sum of the clauses that match", tuple(found))
+    return Explanation(float(total), "sum of the clauses that match", tuple(matching))
 
 
 def _explain_clause(
@@ -64,8 +64,8 @@ def _explain_clause(
     if clause.is_phrase:
         assert match.slop is not None
         keys = [_keys(partition, document, own) for own in of_words]
-        places = [word.position for word in words]
-        if not len(phrase_documents(keys, places, match.slop)):
+        positions = [word.position for word in words]
+        if not len(phrase_documents(keys, positions, match.slop)):
             return None
     terms = [
         TermOfDocument(term, frequency, word.terms[0])
@@ -83,14 +83,14 @@ def explain_terms(
     total = np.float32(0)
     for part in parts:
         total += np.float32(part.value)
-    found = parts[0]
+    explanation = parts[0]
     if len(parts) > 1 or match.slop is not None:
-        found = Explanation(float(total), _sum_text(match), tuple(parts))
+        explanation = Explanation(float(total), _sum_text(match), tuple(parts))
     if match.boost == 1:
-        return found
+        return explanation
     value = total * np.float32(match.boost)
     boost = Explanation(match.boost, "boost")
-    return Explanation(float(value), "score, boost * weight", (boost, found))
+    return Explanation(float(value), "score, boost * weight", (boost, explanation))
 
 
 def _sum_text(match: TextMatch) -> str:
@@ -136,15 +136,15 @@ def _weight(column: str, own: TermOfDocument, length: int, statistics: Statistic
 
 def _terms_in(partition: Partition, document: int, word: Word) -> dict[str, int]:
     """The terms of a word that a document has, and how often."""
-    found = {}
+    frequencies = {}
     for term in word.terms:
         number = partition.number(term)
         if number is not None:
             postings = partition.postings(number)
-            place = int(np.searchsorted(postings.documents, document))
-            if place < len(postings.documents) and postings.documents[place] == document:
-                found[term] = int(postings.frequencies[place])
-    return found
+            index = int(np.searchsorted(postings.documents, document))
+            if index < len(postings.documents) and postings.documents[index] == document:
+                frequencies[term] = int(postings.frequencies[index])
+    return frequencies
 
 
 def _keys(partition: Partition, document: int, terms: dict[str, int]) -> Integers:
@@ -154,8 +154,8 @@ def _keys(partition: Partition, document: int, terms: dict[str, int]) -> Integer
         number = partition.number(term)
         assert number is not None
         postings = partition.postings(number)
-        place = int(np.searchsorted(postings.documents, document))
-        first = int(postings.frequencies[:place].sum())
+        index = int(np.searchsorted(postings.documents, document))
+        first = int(postings.frequencies[:index].sum())
         positions = partition.positions(number)[first : first + frequency]
         parts.append(position_keys(np.array([document]), np.array([frequency]), positions))
     return np.sort(np.concatenate(parts))

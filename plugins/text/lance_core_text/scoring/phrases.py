@@ -16,15 +16,15 @@ def position_keys(documents: Integers, frequencies: Integers, positions: Integer
     return (np.repeat(documents, frequencies) << _POSITION_BITS) | positions
 
 
-def phrase_documents(keys: Sequence[Integers], places: Sequence[int], slop: int) -> Integers:
+def phrase_documents(keys: Sequence[Integers], positions: Sequence[int], slop: int) -> Integers:
     """The documents with a phrase, ascending.
 
-    ``keys``: the `position_keys` of each word, ascending. ``places``: the position of each word in
-    the phrase. The distance of a word from the one before it is that in the phrase, or up to
-    ``slop`` more.
+    ``keys``: the `position_keys` of each word, ascending. ``positions``: that of each word in the
+    phrase. The distance of a word from the one before it is that in the phrase, or up to ``slop``
+    more.
     """
     ends = keys[0]
-    for own, distance in zip(keys[1:], np.diff(places).tolist(), strict=True):
+    for own, distance in zip(keys[1:], np.diff(positions).tolist(), strict=True):
         # The phrase goes on where the word before is at one of these positions. None is below that
         # of the first word of a document, so that no key of another document is in the range.
         low = np.maximum(own - distance - slop, (own >> _POSITION_BITS) << _POSITION_BITS)

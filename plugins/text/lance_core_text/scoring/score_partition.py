@@ -50,10 +50,14 @@ def _may_match(clauses: Sequence[Clause], numbers: Sequence[Numbers]) -> bool:
     may = [(all if clause.needs_all else any)(own) and bool(own) for clause, own in pairs]
     if has_must:
         return all(
-            one for (clause, _), one in zip(pairs, may, strict=True) if clause.role is Role.MUST
+            may_clause
+            for (clause, _), may_clause in zip(pairs, may, strict=True)
+            if clause.role is Role.MUST
         )
     return any(
-        one for (clause, _), one in zip(pairs, may, strict=True) if clause.role is Role.SHOULD
+        may_clause
+        for (clause, _), may_clause in zip(pairs, may, strict=True)
+        if clause.role is Role.SHOULD
     )
 
 
@@ -97,15 +101,15 @@ def _score_clause(
         return Scored(chosen, _scores_of(partition, factors, chosen, norms) * boost)
     if len(factors) == 1:
         ((number, factor),) = factors
-        found = partition.postings(number)
-        scores = factor * weights(found.frequencies, norms[found.documents])
-        return Scored(found.documents, scores * boost)
+        postings = partition.postings(number)
+        scores = factor * weights(postings.frequencies, norms[postings.documents])
+        return Scored(postings.documents, scores * boost)
     every = np.zeros(partition.num_documents, np.float32)
     matches = np.zeros(partition.num_documents, np.bool_)
     for number, factor in factors:
-        found = partition.postings(number)
-        own = found.documents
-        every[own] += factor * weights(found.frequencies, norms[own])
+        postings = partition.postings(number)
+        own = postings.documents
+        every[own] += factor * weights(postings.frequencies, norms[own])
         matches[own] = True
     documents = np.flatnonzero(matches)
     return Scored(documents, every[documents] * boost)
@@ -113,14 +117,14 @@ def _score_clause(
 
 def _documents_of_all(partition: Partition, numbers: Numbers) -> Integers:
     """The documents that have a term of each word."""
-    found: Integers | None = None
+    documents: Integers | None = None
     sizes = [sum(int(partition.lengths[number]) for number in word.values()) for word in numbers]
-    for place in np.argsort(sizes, kind="stable").tolist():
-        parts = [partition.postings(number).documents for number in numbers[place].values()]
+    for word_index in np.argsort(sizes, kind="stable").tolist():
+        parts = [partition.postings(number).documents for number in numbers[word_index].values()]
         own = parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
-        found = own if found is None else found[_contains(own, found)]
-    assert found is not None
-    return found
+        documents = own if documents is None else documents[_contains(own, documents)]
+    assert documents is not None
+    return documents
 
 
 def _with_phrase(
@@ -135,12 +139,14 @@ def _with_phrase(
     for word in numbers:
         parts = []
         for number in word.values():
-            found = partition.postings(number)
-            is_chosen = _contains(chosen, found.documents)
-            every = np.repeat(is_chosen, found.frequencies)
+            postings = partition.postings(number)
+            is_chosen = _contains(chosen, postings.documents)
+            every = np.repeat(is_chosen, postings.frequencies)
             positions = partition.positions(number)[every]
             parts.append(
-                position_keys(found.documents[is_chosen], found.frequencies[is_chosen], positions)
+                position_keys(
+                    postings.documents[is_chosen], postings.frequencies[is_chosen], positions
+                )
             )
         keys.append(parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts)))
     return phrase_documents(keys, [word.position for word in words], slop)
@@ -156,17 +162,17 @@ def _scores_of(
     scores = np.zeros(len(chosen), np.float32)
     own = norms[chosen]
     for number, factor in factors:
-        found = partition.postings(number)
-        places = np.searchsorted(found.documents, chosen)
-        places[places == len(found.documents)] = 0
-        has_term = found.documents[places] == chosen
-        share = weights(found.frequencies[places], own)
+        postings = partition.postings(number)
+        indices = np.searchsorted(postings.documents, chosen)
+        indices[indices == len(postings.documents)] = 0
+        has_term = postings.documents[indices] == chosen
+        share = weights(postings.frequencies[indices], own)
         scores += np.where(has_term, factor * share, np.float32(0))
     return scores
 
 
 def _contains(sorted_values: Integers, values: Integers) -> np.ndarray:
     """For each of ``values``, True if it is among ``sorted_values``."""
-    places = np.searchsorted(sorted_values, values)
-    places[places == len(sorted_values)] = 0
-    return sorted_values[places] == values if len(sorted_values) else np.zeros(len(values), bool)
+    indices = np.searchsorted(sorted_values, values)
+    indices[indices == len(sorted_values)] = 0
+    return sorted_values[indices] == values if len(sorted_values) else np.zeros(len(values), bool)

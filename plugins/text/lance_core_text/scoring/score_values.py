@@ -51,17 +51,17 @@ class TextRanking:
 
     def add(self, values: pa.Array, rows: npt.NDArray[Any]) -> None:
         """Add ``rows``, which have these values."""
-        found = analyze_column(values, self._parameters)
+        analyzed = analyze_column(values, self._parameters)
         if self._match.fuzziness is not None:
-            self._add_terms(found.terms)
-        lengths = np.bincount(found.texts, minlength=len(values))
+            self._add_terms(analyzed.terms)
+        lengths = np.bincount(analyzed.texts, minlength=len(values))
         self._num_documents += int(np.count_nonzero(lengths))
-        self._total_length += len(found.texts)
-        times = self._times(found, len(values))
+        self._total_length += len(analyzed.texts)
+        times = self._times(analyzed, len(values))
         self._frequencies = _wider(self._frequencies, len(self._terms))
         self._frequencies += np.count_nonzero(times, axis=0)
-        places = np.flatnonzero(self._matches(found, times))
-        self._parts.append((rows[places], lengths[places], times[places]))
+        matching = np.flatnonzero(self._matches(analyzed, times))
+        self._parts.append((rows[matching], lengths[matching], times[matching]))
 
     @property
     def _statistics(self) -> Statistics:
@@ -72,18 +72,18 @@ class TextRanking:
     def explained(self, row: int) -> Explanation | None:
         """How the score of a row is computed; None for one that does not match."""
         for rows, lengths, times in self._parts:
-            for place in np.flatnonzero(rows == row).tolist():
+            for index in np.flatnonzero(rows == row).tolist():
                 terms = [
                     TermOfDocument(term, frequency, word.terms[0])
                     for word in self._words
                     for term in word.terms
                     if (
                         frequency := int(
-                            _wider(times[place], len(self._terms))[self._terms.index(term)]
+                            _wider(times[index], len(self._terms))[self._terms.index(term)]
                         )
                     )
                 ]
-                return explain_terms(self._match, terms, int(lengths[place]), self._statistics)
+                return explain_terms(self._match, terms, int(lengths[index]), self._statistics)
         return None
 
     def hits(self) -> Hits:
@@ -114,16 +114,18 @@ class TextRanking:
             self._words[at] = word._replace(terms=every)
             self._terms += [term for term in every if term not in self._terms]
 
-    def _times(self, found: AnalyzedTexts, count: int) -> npt.NDArray[np.int64]:
+    def _times(self, analyzed: AnalyzedTexts, count: int) -> npt.NDArray[np.int64]:
         """How often each row, one a row, has each term of the query."""
-        numbers = pc.index_in(found.terms, value_set=pa.array(self._terms, pa.large_string()))
-        number = numbers.fill_null(-1).to_numpy(zero_copy_only=False)[found.codes]
+        numbers = pc.index_in(analyzed.terms, value_set=pa.array(self._terms, pa.large_string()))
+        number = numbers.fill_null(-1).to_numpy(zero_copy_only=False)[analyzed.codes]
         is_wanted = number >= 0
-        keys = found.texts[is_wanted] * len(self._terms) + number[is_wanted]
+        keys = analyzed.texts[is_wanted] * len(self._terms) + number[is_wanted]
         times = np.bincount(keys, minlength=count * len(self._terms))
         return times.reshape(count, len(self._terms))
 
-    def _matches(self, found: AnalyzedTexts, times: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    def _matches(
+        self, analyzed: AnalyzedTexts, times: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.bool_]:
         has_word = [
             times[:, [self._terms.index(term) for term in word.terms]].any(axis=1)
             for word in self._words
@@ -136,16 +138,16 @@ class TextRanking:
         matches: npt.NDArray[np.bool_] = np.logical_and.reduce(has_word)
         if slop is not None and len(has_word) > 1 and matches.any():
             has_phrase = np.zeros(len(times), np.bool_)
-            keys = [self._keys(found, word) for word in self._words]
-            places = [word.position for word in self._words]
-            has_phrase[phrase_documents(keys, places, slop)] = True
+            keys = [self._keys(analyzed, word) for word in self._words]
+            positions = [word.position for word in self._words]
+            has_phrase[phrase_documents(keys, positions, slop)] = True
             matches &= has_phrase
         return matches
 
-    def _keys(self, found: AnalyzedTexts, word: Word) -> Integers:
-        codes = pc.index_in(pa.array(word.terms, pa.large_string()), value_set=found.terms)
-        is_word = np.isin(found.codes, codes.drop_null().to_numpy())
-        return np.sort((found.texts[is_word] << 32) | found.positions[is_word])
+    def _keys(self, analyzed: AnalyzedTexts, word: Word) -> Integers:
+        codes = pc.index_in(pa.array(word.terms, pa.large_string()), value_set=analyzed.terms)
+        is_word = np.isin(analyzed.codes, codes.drop_null().to_numpy())
+        return np.sort((analyzed.texts[is_word] << 32) | analyzed.positions[is_word])
 
 
 def _wider(counts: npt.NDArray[np.int64], width: int) -> npt.NDArray[np.int64]:

@@ -39,7 +39,7 @@ class PartitionScorer:
         self.partition = partition
         self.norms = norms
         self._terms: LruCache[int, PreparedTerm] = LruCache(
-            MAX_PREPARED_BYTES, lambda one: one.best.nbytes * 2 + 512, made_once=True
+            MAX_PREPARED_BYTES, lambda term: term.best.nbytes * 2 + 512, made_once=True
         )
 
     def term(self, number: int) -> PreparedTerm:

@@ -13,8 +13,8 @@ Bytes = npt.NDArray[np.uint8]
 
 def widths_of(values: Integers) -> Integers:
     """The bits of the largest value of each row."""
-    found: Integers = np.frexp(values.max(axis=1, initial=0).astype(np.float64))[1]
-    return found.astype(np.int64)
+    widths: Integers = np.frexp(values.max(axis=1, initial=0).astype(np.float64))[1]
+    return widths.astype(np.int64)
 
 
 def place_packed(out: Bytes, starts: Integers, values: Integers, widths: Integers) -> None:

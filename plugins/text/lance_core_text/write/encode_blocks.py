@@ -57,8 +57,8 @@ def encode_blocks(
     full = np.flatnonzero(counts == layout.size)
     rest = np.flatnonzero(counts < layout.size)
     unit = packed_bytes(1, layout.lanes)
-    places = starts[full, None] + np.arange(layout.size)
-    own, times = documents[places], frequencies[places]
+    indices = starts[full, None] + np.arange(layout.size)
+    own, times = documents[indices], frequencies[indices]
     deltas = np.diff(own, axis=1, prepend=own[:, :1])
     widths, frequency_widths = widths_of(deltas), widths_of(times)
     if not layout.has_score:
@@ -73,19 +73,19 @@ def encode_blocks(
     out = np.zeros(int(offsets[-1]), np.uint8)
     if layout.has_score:
         _place_numbers(out, offsets[:-1], scores.astype("<f4").view(np.uint8))
-    place = offsets[full] + layout.header
+    cursors = offsets[full] + layout.header
     if len(full):
-        _place_numbers(out, place, own[:, 0].astype("<u4").view(np.uint8))
-    out[place + 4] = widths
-    place_packed(out, place + 5, deltas, widths)
-    place = place + 5 + unit * widths
-    out[place] = frequency_widths
+        _place_numbers(out, cursors, own[:, 0].astype("<u4").view(np.uint8))
+    out[cursors + 4] = widths
+    place_packed(out, cursors + 5, deltas, widths)
+    cursors = cursors + 5 + unit * widths
+    out[cursors] = frequency_widths
     if not layout.has_score:
-        place = place + 1
-        out[place] = exceptions.counts
-        place_bytes(out, place + 1 + unit * frequency_widths, exceptions.sizes, exceptions.data)
+        cursors = cursors + 1
+        out[cursors] = exceptions.counts
+        place_bytes(out, cursors + 1 + unit * frequency_widths, exceptions.sizes, exceptions.data)
     low = times & ((1 << frequency_widths[:, None]) - 1)
-    place_packed(out, place + 1, low, frequency_widths)
+    place_packed(out, cursors + 1, low, frequency_widths)
     place_bytes(out, offsets[rest] + layout.header, of_rest, rest_bytes)
     return out, offsets
 
@@ -151,8 +151,8 @@ def _encode_rest(
     owners = np.repeat(np.arange(len(rest)), counts)
     firsts = np.cumsum(counts) - counts
     number = np.arange(len(owners)) - np.repeat(firsts, counts)
-    places = bounds.starts[rest][owners] + number
-    own = documents[places].astype(np.int64)
+    indices = bounds.starts[rest][owners] + number
+    own = documents[indices].astype(np.int64)
     if not layout.has_plain_rest:
         deltas = np.diff(own, prepend=0)
         deltas[firsts] = own[firsts]
@@ -160,7 +160,7 @@ def _encode_rest(
     numbers = np.empty(2 * len(owners), np.int64)
     first_place = 2 * firsts[owners] + number
     numbers[first_place] = own
-    numbers[first_place + counts[owners]] = frequencies[places]
+    numbers[first_place + counts[owners]] = frequencies[indices]
     if layout.has_plain_rest:
         return 8 * counts, numbers.astype("<u4").view(np.uint8)
     data, lengths = encode_varints(numbers)

@@ -113,13 +113,13 @@ def _encoded(
     counts = np.bincount(owners, minlength=len(lasts))
     of_entries = np.bincount(owners, weights=sizes, minlength=len(lasts)).astype(np.int64)
     headers = 2 * np.arange(len(lasts)) + np.cumsum(of_entries) - of_entries
-    places = 2 * (owners + 1) + before
+    firsts = 2 * (owners + 1) + before
     numbers = np.empty(2 * len(lasts) + int(sizes.sum()), np.int64)
     is_byte = np.zeros(len(numbers), np.bool_)
     numbers[headers], numbers[headers + 1] = lasts, counts
-    numbers[places] = ((steps - 1) << 1) | has_byte
-    numbers[places[has_byte] + 1] = longer[has_byte]
-    is_byte[places[has_byte] + 1] = True
+    numbers[firsts] = ((steps - 1) << 1) | has_byte
+    numbers[firsts[has_byte] + 1] = longer[has_byte]
+    is_byte[firsts[has_byte] + 1] = True
     data, varint_sizes = encode_varints(numbers[~is_byte])
     widths = np.ones(len(numbers), np.int64)
     widths[~is_byte] = varint_sizes

@@ -31,8 +31,8 @@ def encode_streams(
     of_groups, of_rest = totals // _GROUP, totals % _GROUP
     owners = np.repeat(np.arange(len(totals)), of_groups)
     number = np.arange(len(owners)) - np.repeat(np.cumsum(of_groups) - of_groups, of_groups)
-    places = (starts[owners] + _GROUP * number)[:, None] + np.arange(_GROUP)
-    groups = deltas[places]
+    indices = (starts[owners] + _GROUP * number)[:, None] + np.arange(_GROUP)
+    groups = deltas[indices]
     widths = widths_of(groups)
     rest_owners = np.repeat(np.arange(len(totals)), of_rest)
     rest_number = np.arange(len(rest_owners)) - np.repeat(np.cumsum(of_rest) - of_rest, of_rest)
@@ -45,9 +45,9 @@ def encode_streams(
     out = np.zeros(int(offsets[-1]), np.uint8)
     before = np.cumsum(sizes) - sizes  # bytes of groups before each, of all blocks
     of_block = np.cumsum(group_bytes) - group_bytes
-    place = offsets[:-1][owners] + before - of_block[owners]
-    out[place] = widths
-    place_packed(out, place + 1, groups, widths)
+    group_offsets = offsets[:-1][owners] + before - of_block[owners]
+    out[group_offsets] = widths
+    place_packed(out, group_offsets + 1, groups, widths)
     place_bytes(out, offsets[:-1] + group_bytes, rest_bytes, data)
     return out, offsets
 
@@ -65,8 +65,8 @@ def encode_lists(frequencies: Numbers, positions: Numbers) -> tuple[Bytes, Integ
     starts = np.cumsum(counts) - counts
     owners = np.repeat(np.arange(len(counts)), of_groups)
     number = np.arange(len(owners)) - np.repeat(np.cumsum(of_groups) - of_groups, of_groups)
-    places = (starts[owners] + _GROUP * number)[:, None] + np.arange(_GROUP)
-    groups = positions[places].astype(np.int64)
+    indices = (starts[owners] + _GROUP * number)[:, None] + np.arange(_GROUP)
+    groups = positions[indices].astype(np.int64)
     deltas = np.diff(groups, axis=1, prepend=groups[:, :1])
     widths = widths_of(deltas)
     sizes = np.full(int(of_values.sum()), 4, np.int64)

@@ -37,16 +37,16 @@ class BuildParameters:
     memory_limit: int = DEFAULT_MEMORY
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> BuildParameters:
+    def of(cls, options: Mapping[str, Any]) -> BuildParameters:
         """The parameters that a user gives.
 
         Raises `InvalidInputError`, ``TypeError``, and `PluginNotFoundError` for an analyzer.
         """
-        _check_granularity(given.get("document_granularity"))
-        texts = TextParameters.of(_with_analyzer(given))
+        _check_granularity(options.get("document_granularity"))
+        texts = TextParameters.of(_with_analyzer(options))
         analyzer_named(texts.base_tokenizer)
-        texts, number = _with_format(texts, given)
-        memory, workers = given.get("memory_limit"), given.get("num_workers")
+        texts, number = _with_format(texts, options)
+        memory, workers = options.get("memory_limit"), options.get("num_workers")
         memory = DEFAULT_MEMORY if memory is None else memory
         if type(memory) is not int or memory < 1:
             raise InvalidInputError(f"memory_limit is a number of MiB from 1 on, got {memory!r}")
@@ -73,7 +73,7 @@ class BuildParameters:
     def details(self) -> bytes:
         """The serialized details of the index."""
         texts = self.texts
-        found = InvertedIndexDetails(
+        details = InvertedIndexDetails(
             base_tokenizer=texts.base_tokenizer,
             language=f'"{texts.language}"',
             with_position=texts.with_position,
@@ -88,7 +88,7 @@ class BuildParameters:
             posting_format_version=self.format_number,
         )
         if texts.base_tokenizer == CODE:
-            found.code_config.CopyFrom(
+            details.code_config.CopyFrom(
                 InvertedIndexDetails.CodeTokenizerConfig(
                     split_identifiers=texts.split_identifiers,
                     split_on_numerics=texts.split_on_numerics,
@@ -97,8 +97,8 @@ class BuildParameters:
                 )
             )
         if texts.max_token_length is not None:
-            found.max_token_length = texts.max_token_length
-        data: bytes = found.SerializeToString()
+            details.max_token_length = texts.max_token_length
+        data: bytes = details.SerializeToString()
         return data
 
 
@@ -111,9 +111,9 @@ def _check_granularity(granularity: Any) -> None:
         raise UnsupportedFeatureError("text indices of the elements of lists as documents")
 
 
-def _with_format(texts: TextParameters, given: Mapping[str, Any]) -> tuple[TextParameters, int]:
+def _with_format(texts: TextParameters, options: Mapping[str, Any]) -> tuple[TextParameters, int]:
     """The parameters of texts with the size of blocks, and the number of the format."""
-    version, size = given.get("format_version"), given.get("block_size")
+    version, size = options.get("format_version"), options.get("block_size")
     is_code = texts.base_tokenizer == CODE
     if version is None:
         version = 3 if is_code or size == BLOCK_SIZES[3] else 2
@@ -133,9 +133,9 @@ def _with_format(texts: TextParameters, given: Mapping[str, Any]) -> tuple[TextP
     return texts, number
 
 
-def _with_analyzer(given: Mapping[str, Any]) -> Mapping[str, Any]:
+def _with_analyzer(options: Mapping[str, Any]) -> Mapping[str, Any]:
     """The parameters of texts; pylance also has ``analyzer="code"`` for its base tokenizer."""
-    texts = {name: value for name, value in given.items() if name not in _OWN}
+    texts = {name: value for name, value in options.items() if name not in _OWN}
     analyzer = texts.pop("analyzer", "text")
     if analyzer not in ("text", CODE):
         raise InvalidInputError(f"analyzer {analyzer!r} is neither 'text' nor 'code'")

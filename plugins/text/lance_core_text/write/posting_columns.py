@@ -165,12 +165,12 @@ class PostingColumns:
         own = counts.astype(np.float32)
         half, one = np.float32(0.5), np.float32(1)
         factors = np.log((np.float32(self._num_documents) - own + half) / (own + half) + one)
-        found: Floats = factors * (K1 + one)
-        return found
+        shares: Floats = factors * (K1 + one)
+        return shares
 
     def _columns(self, lists: PostingLists, encoded: _Encoded) -> list[pa.Array]:
         of_blocks = _offsets(encoded.of_lists)
-        found = [
+        columns = [
             _lists_of(of_blocks, encoded.blocks.array, _BLOBS),
             pa.array(np.maximum.reduceat(encoded.scores, of_blocks[:-1])),
             pa.array(lists.counts.astype(np.uint32)),
@@ -178,16 +178,16 @@ class PostingColumns:
         ]
         positions = encoded.positions
         if positions is None:
-            return found
+            return columns
         if encoded.of_documents is None:
             starts = positions.offsets[of_blocks]
             in_list = positions.offsets[:-1] - np.repeat(starts[:-1], encoded.of_lists)
             values = pa.array(in_list.astype(np.uint32))
             streams = _Values(positions.data, starts)
-            return [*found, streams.array, pa.ListArray.from_arrays(pa.array(of_blocks), values)]
+            return [*columns, streams.array, pa.ListArray.from_arrays(pa.array(of_blocks), values)]
         documents = _lists_of(_offsets(encoded.of_documents), positions.array, _BLOBS)
-        kind = _LIST_FIELDS[0].type
-        return [*found, _lists_of(_offsets(lists.counts), documents, kind)]
+        list_type = _LIST_FIELDS[0].type
+        return [*columns, _lists_of(_offsets(lists.counts), documents, list_type)]
 
 
 def _united(pieces: Sequence[_Encoded]) -> _Encoded:
@@ -219,10 +219,10 @@ def _joined(parts: Sequence[_Values]) -> _Values:
     )
 
 
-def _offsets(counts: Integers, kind: type = np.int32) -> np.ndarray:
+def _offsets(counts: Integers, dtype: type = np.int32) -> np.ndarray:
     """The offsets of lists with these lengths."""
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]).astype(kind)
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]).astype(dtype)
 
 
-def _lists_of(offsets: np.ndarray, values: pa.Array, kind: pa.DataType) -> pa.Array:
-    return pa.ListArray.from_arrays(pa.array(offsets), values).cast(kind)
+def _lists_of(offsets: np.ndarray, values: pa.Array, list_type: pa.DataType) -> pa.Array:
+    return pa.ListArray.from_arrays(pa.array(offsets), values).cast(list_type)

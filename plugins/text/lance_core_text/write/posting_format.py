@@ -39,12 +39,12 @@ class PostingFormat:
     def metadata(self) -> Mapping[str, str]:
         """The metadata of the files of postings, and of the index."""
         rest = index_files.PLAIN_REST if self.number == 1 else index_files.VARINT_REST
-        found = {
+        metadata = {
             index_files.FORMAT_KEY: str(self.number),
             index_files.BLOCK_SIZE_KEY: str(self.layout.size),
             index_files.REST_KEY: rest,
         }
         if self.with_positions and self.has_streams:
-            found[index_files.POSITION_LAYOUT_KEY] = index_files.STREAMS
-            found[index_files.POSITION_CODEC_KEY] = index_files.PACKED_DELTAS
-        return found
+            metadata[index_files.POSITION_LAYOUT_KEY] = index_files.STREAMS
+            metadata[index_files.POSITION_CODEC_KEY] = index_files.PACKED_DELTAS
+        return metadata

@@ -76,8 +76,8 @@ class PostingLists(NamedTuple):
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
         owners = np.repeat(rank, self.counts)
-        found = self._in_order(np.argsort(owners, kind="stable"))
-        return found._replace(terms=self.terms.take(pa.array(order)), counts=self.counts[order])
+        lists = self._in_order(np.argsort(owners, kind="stable"))
+        return lists._replace(terms=self.terms.take(pa.array(order)), counts=self.counts[order])
 
     def _in_order(self, order: npt.NDArray[np.intp]) -> PostingLists:
         """The same terms with the postings in another order."""
@@ -87,8 +87,8 @@ class PostingLists(NamedTuple):
             starts = (np.cumsum(counts) - counts)[order]
             counts = counts[order]
             ends = np.cumsum(counts)
-            places = np.repeat(starts - (ends - counts), counts)
-            positions = positions[places + np.arange(len(places))]
+            shifts = np.repeat(starts - (ends - counts), counts)
+            positions = positions[shifts + np.arange(len(shifts))]
         return self._replace(
             documents=self.documents[order],
             frequencies=self.frequencies[order],

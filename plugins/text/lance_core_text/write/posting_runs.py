@@ -82,11 +82,11 @@ def _lists(batches: list[pa.RecordBatch]) -> PostingLists:
     firsts = np.flatnonzero(is_first)
     lengths = rows.column(1).value_lengths().to_numpy()
     values = [column.flatten().to_numpy() for column in rows.columns[1:]]
-    found = PostingLists(
+    lists = PostingLists(
         terms.take(pa.array(firsts)),
         np.add.reduceat(lengths, firsts),
         values[0],
         values[1],
         values[2] if len(values) > 2 else None,
     )
-    return found.ordered()
+    return lists.ordered()

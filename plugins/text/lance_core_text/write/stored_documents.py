@@ -54,13 +54,13 @@ class StoredDocuments:
     ) -> PostingLists:
         """The lists of the terms with the numbers ``first`` to ``stop``."""
         partition = self._partition
-        found = partition.postings_between(first, stop)
-        documents = new[found.documents]
+        postings = partition.postings_between(first, stop)
+        documents = new[postings.documents]
         is_kept = documents >= 0
         positions = None
         if with_positions:
-            every = partition.positions_between(first, stop, found.frequencies)
-            positions = every[np.repeat(is_kept, found.frequencies)].astype(np.int32)
+            every = partition.positions_between(first, stop, postings.frequencies)
+            positions = every[np.repeat(is_kept, postings.frequencies)].astype(np.int32)
         owners = np.repeat(np.arange(stop - first), partition.lengths[first:stop])[is_kept]
         counts = np.bincount(owners, minlength=stop - first)
         used = np.flatnonzero(counts)
@@ -68,7 +68,7 @@ class StoredDocuments:
             terms.slice(first, stop - first).take(pa.array(used)),
             counts[used],
             documents[is_kept],
-            found.frequencies[is_kept].astype(np.int32),
+            postings.frequencies[is_kept].astype(np.int32),
             positions,
         )
         return lists.ordered().sorted_by_term()

@@ -31,18 +31,18 @@ class TextTerms:
 
     def add(self, batch: IndexBatch) -> None:
         """Add rows; those without a term are no documents."""
-        found = analyze_column(batch.values, self._parameters, with_places=False)
-        lengths = np.bincount(found.texts, minlength=len(batch.values))
+        analyzed = analyze_column(batch.values, self._parameters, with_offsets=False)
+        lengths = np.bincount(analyzed.texts, minlength=len(batch.values))
         there = np.flatnonzero(lengths)
-        self._terms.append(found.terms)
+        self._terms.append(analyzed.terms)
         self._rows.append(batch.rows[there])
         self._lengths.append(lengths[there].astype(np.int32))
         documents = (np.cumsum(lengths > 0) - 1 + self.num_documents).astype(np.int32)
-        positions = found.positions if self._parameters.with_position else found.positions[:0]
-        parts = (found.codes, np.repeat(documents, lengths), positions)
+        positions = analyzed.positions if self._parameters.with_position else analyzed.positions[:0]
+        parts = (analyzed.codes, np.repeat(documents, lengths), positions)
         self._parts.append(tuple(part.astype(np.int32, copy=False) for part in parts))
         self.num_documents += len(there)
-        self.num_terms += len(found.codes)
+        self.num_terms += len(analyzed.codes)
 
     def inverted(self) -> tuple[Documents, PostingLists]:
         """The documents and posting lists of all texts; nothing can be added any more."""
@@ -59,10 +59,10 @@ class TextTerms:
         parts = zip((nothing,) * 3, *self._parts, strict=True)
         numbers, documents, positions = (np.concatenate(part) for part in parts)
         self._parts.clear()
-        found = inverted(
+        inverted_lists = inverted(
             numbers, documents, positions if self._parameters.with_position else None, ranks
         )
-        lists = PostingLists(terms, *found)
+        lists = PostingLists(terms, *inverted_lists)
         rows = np.concatenate([np.empty(0, np.uint64), *self._rows])
         lengths = np.concatenate([np.empty(0, np.int32), *self._lengths])
         return Documents(rows, lengths), lists
@@ -71,6 +71,6 @@ class TextTerms:
 def _sorted(terms: pa.Array) -> tuple[pa.Array, Integers]:
     """``terms`` by their bytes, and for each of the given ones its place among these."""
     order = pc.sort_indices(terms).to_numpy().astype(np.int64)
-    places = np.empty(len(order), np.int64)
-    places[order] = np.arange(len(order))
-    return terms.take(pa.array(order)), places
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    return terms.take(pa.array(order)), ranks
