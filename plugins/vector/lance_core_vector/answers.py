@@ -34,9 +34,9 @@ class RecallQueries:
 
     def alone(self, number: int) -> RecallQueries:
         """Only one of the queries."""
-        one = slice(number, number + 1)
-        own = None if self.own is None else self.own[one]
-        return replace(self, matrix=self.matrix[one], own=own)
+        only = slice(number, number + 1)
+        own = None if self.own is None else self.own[only]
+        return replace(self, matrix=self.matrix[only], own=own)
 
     def answers(self, options: Mapping[str, Any]) -> list[set[int]]:
         """The ids of the rows that each query finds with ``options``, keys of ``nearest``."""
@@ -46,16 +46,16 @@ class RecallQueries:
         ids = table.column("_rowid").to_numpy()
         numbers = table.column("query_index").to_numpy()
         stops = np.searchsorted(numbers, np.arange(1, len(self.matrix)))
-        found = np.split(ids, stops)
+        nearest_rows = np.split(ids, stops)
         if self.own is not None:
-            pairs = zip(found, self.own, strict=True)
-            found = [rows[rows != row] for rows, row in pairs]
-        return [set(rows[: self.k].tolist()) for rows in found]
+            pairs = zip(nearest_rows, self.own, strict=True)
+            nearest_rows = [rows[rows != row] for rows, row in pairs]
+        return [set(rows[: self.k].tolist()) for rows in nearest_rows]
 
 
-def shares(exact: Sequence[set[int]], found: Sequence[set[int]]) -> npt.NDArray[np.float64]:
+def shares(exact: Sequence[set[int]], answers: Sequence[set[int]]) -> npt.NDArray[np.float64]:
     """The share of its nearest rows that each query finds; of queries that have some."""
-    pairs = zip(exact, found, strict=True)
+    pairs = zip(exact, answers, strict=True)
     return np.array([len(nearest & own) / len(nearest) for nearest, own in pairs if nearest])
 
 

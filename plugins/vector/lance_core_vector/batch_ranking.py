@@ -45,10 +45,10 @@ class _Waiting(NamedTuple):
     queries: npt.NDArray[np.intp]
     scores: Floats
     rows: npt.NDArray[Any]
-    places: npt.NDArray[np.intp]
+    vector_indices: npt.NDArray[np.intp]
 
     def at(self, which: npt.NDArray[Any]) -> _Waiting:
-        return _Waiting(*(one[which] for one in self))
+        return _Waiting(*(field[which] for field in self))
 
     def and_others(self, others: _Waiting) -> _Waiting:
         pairs: list[Any] = [*zip(self, others, strict=True)]
@@ -107,18 +107,18 @@ class BatchRanking:
         closed = ~near.is_open[near.queries]
         positions = near.positions[closed]
         new = _Waiting(near.queries[closed], near.scores[closed], rows[positions], positions)
-        stored = sum(len(one) for one in self._vectors)
+        stored = sum(len(block) for block in self._vectors)
         self._set_limits(self._waiting.and_others(new))
         new = new.at(new.scores <= self._limits[new.queries])
         old = self._waiting.at(self._waiting.scores <= self._limits[self._waiting.queries])
-        positions, inverse = np.unique(new.places, return_inverse=True)
+        positions, inverse = np.unique(new.vector_indices, return_inverse=True)
         self._vectors.append(matrix[positions])
-        self._waiting = old.and_others(new._replace(places=inverse.reshape(-1) + stored))
+        self._waiting = old.and_others(new._replace(vector_indices=inverse.reshape(-1) + stored))
         if stored + len(positions) > 2 * len(self._waiting.rows) + SPARE_VECTORS:
-            places, inverse = np.unique(self._waiting.places, return_inverse=True)
-            self._vectors = [np.concatenate(self._vectors)[places]]
-            self._waiting = self._waiting._replace(places=inverse.reshape(-1))
-        if sum(one.nbytes for one in self._vectors) > MAX_WAITING_BYTES:
+            used, inverse = np.unique(self._waiting.vector_indices, return_inverse=True)
+            self._vectors = [np.concatenate(self._vectors)[used]]
+            self._waiting = self._waiting._replace(vector_indices=inverse.reshape(-1))
+        if sum(block.nbytes for block in self._vectors) > MAX_WAITING_BYTES:
             self._settle()
 
     def _set_limits(self, every: _Waiting) -> None:
@@ -142,7 +142,7 @@ class BatchRanking:
         for number in np.flatnonzero(np.diff(starts)).tolist():
             mine = waiting.at(order[starts[number] : starts[number + 1]])
             with np.errstate(all="ignore"):
-                exact = self._metric.exact(vectors[mine.places], self._queries[number])
+                exact = self._metric.exact(vectors[mine.vector_indices], self._queries[number])
             some = self._rules.accepts(exact)
             hits = best_of(mine.rows[some], exact[some], self._count, ascending=True)
             self._hits[number].append(hits)

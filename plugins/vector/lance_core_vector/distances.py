@@ -50,16 +50,16 @@ class L2(Metric):
 
     def approximate(self, vectors: Matrix, queries: Matrix) -> tuple[Distances, Errors]:
         squares, own = _squares(vectors), _squares(queries)
-        found = _products(vectors, queries)
-        found *= -2
-        found += squares[:, None]
-        found += own
-        return found, _rounding(vectors) * (_largest(squares) + np.sqrt(own)) ** 2
+        distances = _products(vectors, queries)
+        distances *= -2
+        distances += squares[:, None]
+        distances += own
+        return distances, _rounding(vectors) * (_largest(squares) + np.sqrt(own)) ** 2
 
     def exact(self, vectors: Matrix, query: Matrix) -> Scores:
         differences = vectors.astype(np.float64) - query.astype(np.float64)
-        found: Scores = _squares(differences).astype(np.float32)
-        return found
+        scores: Scores = _squares(differences).astype(np.float32)
+        return scores
 
 
 class Cosine(Metric):
@@ -68,18 +68,18 @@ class Cosine(Metric):
     name = "cosine"
 
     def approximate(self, vectors: Matrix, queries: Matrix) -> tuple[Distances, Errors]:
-        found = _products(vectors, queries)
-        found /= _nonzero(np.sqrt(_squares(vectors)))[:, None]
-        found /= -_nonzero(np.sqrt(_squares(queries)))
-        found += 1
-        return found, np.full(len(queries), 4 * _rounding(vectors))
+        distances = _products(vectors, queries)
+        distances /= _nonzero(np.sqrt(_squares(vectors)))[:, None]
+        distances /= -_nonzero(np.sqrt(_squares(queries)))
+        distances += 1
+        return distances, np.full(len(queries), 4 * _rounding(vectors))
 
     def exact(self, vectors: Matrix, query: Matrix) -> Scores:
         wide, own = vectors.astype(np.float64), query.astype(np.float64)
         lengths = _nonzero(np.sqrt(_squares(wide)))
         own = own / _nonzero(np.sqrt(own @ own))
-        found: Scores = (1 - np.einsum("ij,j->i", wide, own) / lengths).astype(np.float32)
-        return found
+        scores: Scores = (1 - np.einsum("ij,j->i", wide, own) / lengths).astype(np.float32)
+        return scores
 
 
 class Dot(Metric):
@@ -88,18 +88,20 @@ class Dot(Metric):
     name = "dot"
 
     def approximate(self, vectors: Matrix, queries: Matrix) -> tuple[Distances, Errors]:
-        found = _products(vectors, queries)
-        found *= -1
-        found += 1
+        distances = _products(vectors, queries)
+        distances *= -1
+        distances += 1
         # A bound of the length of all vectors takes half the time of the lengths.
-        finite = vectors if np.isfinite(found).all() else vectors[np.isfinite(vectors).all(axis=1)]
+        finite = (
+            vectors if np.isfinite(distances).all() else vectors[np.isfinite(vectors).all(axis=1)]
+        )
         bound = max(finite.max(initial=0), -finite.min(initial=0)) * np.sqrt(vectors.shape[1])
-        return found, _rounding(vectors) * (1 + float(bound) * np.sqrt(_squares(queries)))
+        return distances, _rounding(vectors) * (1 + float(bound) * np.sqrt(_squares(queries)))
 
     def exact(self, vectors: Matrix, query: Matrix) -> Scores:
         products = np.einsum("ij,j->i", vectors.astype(np.float64), query.astype(np.float64))
-        found: Scores = (1 - products).astype(np.float32)
-        return found
+        scores: Scores = (1 - products).astype(np.float32)
+        return scores
 
 
 class Hamming(Metric):
@@ -109,12 +111,12 @@ class Hamming(Metric):
     of_bits = True
 
     def approximate(self, vectors: Matrix, queries: Matrix) -> tuple[Distances, Errors]:
-        found = np.stack([self.exact(vectors, query) for query in queries], axis=1)
-        return found, np.zeros(len(queries))
+        distances = np.stack([self.exact(vectors, query) for query in queries], axis=1)
+        return distances, np.zeros(len(queries))
 
     def exact(self, vectors: Matrix, query: Matrix) -> Scores:
-        found: Scores = _BITS[vectors ^ query].sum(axis=1, dtype=np.int64).astype(np.float32)
-        return found
+        scores: Scores = _BITS[vectors ^ query].sum(axis=1, dtype=np.int64).astype(np.float32)
+        return scores
 
 
 METRICS: dict[str, Metric] = {metric.name: metric for metric in (L2(), Cosine(), Dot(), Hamming())}
@@ -134,15 +136,15 @@ def _nonzero(lengths: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def _products(vectors: Matrix, queries: Matrix) -> Distances:
     """The dot products; of one query by the product of a matrix and a vector, which is faster."""
-    found: Distances
-    found = (vectors @ queries[0])[:, None] if len(queries) == 1 else vectors @ queries.T
-    return found
+    products: Distances
+    products = (vectors @ queries[0])[:, None] if len(queries) == 1 else vectors @ queries.T
+    return products
 
 
 def _squares(vectors: Matrix) -> npt.NDArray[Any]:
     """The squared length of each vector."""
-    found: npt.NDArray[Any] = np.einsum("ij,ij->i", vectors, vectors)
-    return found
+    squares: npt.NDArray[Any] = np.einsum("ij,ij->i", vectors, vectors)
+    return squares
 
 
 def _rounding(vectors: Matrix) -> float:

@@ -34,14 +34,14 @@ _SCORES: dict[str, Score] = {"l2": "differences", "cosine": "angles", "dot": "pr
 
 def candidates(metric: Metric, vectors: Matrix, queries: Matrix, count: int) -> list[Rows]:
     """For each of ``queries``, which are finite, rows with the ``count`` nearest among them."""
-    found: dict[int, Rows] = {}
+    rows_of: dict[int, Rows] = {}
     if is_compiled() and vectors.dtype == np.float32 and count <= MAX_SHORT and len(vectors):
-        one = len(queries) == 1
-        found = (_of_one if one else _of_several)(metric.name, vectors, queries, count)
-    others = [number for number in range(len(queries)) if number not in found]
+        is_single = len(queries) == 1
+        rows_of = (_of_one if is_single else _of_several)(metric.name, vectors, queries, count)
+    others = [number for number in range(len(queries)) if number not in rows_of]
     if others:
-        found |= zip(others, _shortlisted(metric, vectors, queries[others], count), strict=True)
-    return [found[number] for number in range(len(queries))]
+        rows_of |= zip(others, _shortlisted(metric, vectors, queries[others], count), strict=True)
+    return [rows_of[number] for number in range(len(queries))]
 
 
 def _blocks(vectors: Matrix, num_queries: int) -> range:
@@ -60,20 +60,20 @@ def _shortlisted(metric: Metric, vectors: Matrix, queries: Matrix, count: int) -
 
 def _of_one(name: str, vectors: Matrix, queries: Matrix, count: int) -> dict[int, Rows]:
     """One query: its scores are computed, and compared with the best ones, row by row."""
-    (query,), kind = queries, _SCORES[name]
+    (query,), score = queries, _SCORES[name]
     rows = np.arange(len(vectors), dtype=np.uint64)
-    found = best_by_floats([vectors], [rows], None, query, kind, count + SPARE_ROWS)
-    if found is None:
+    best = best_by_floats([vectors], [rows], None, query, score, count + SPARE_ROWS)
+    if best is None:
         return {}
     rounding = (len(query) + 8) * float(np.finfo(np.float32).eps)
     length = float(np.sqrt(query @ query))
     error, relative = 2 * rounding * length, 0.0
-    if kind == "differences":
+    if score == "differences":
         error, relative = 0.0, rounding
-    elif kind == "products":
+    elif score == "products":
         error = rounding * length * _longest(vectors)
-    is_enough = is_conclusive(found.scores, count, error, relative)
-    return {0: found.positions} if is_enough else {}
+    is_enough = is_conclusive(best.scores, count, error, relative)
+    return {0: best.positions} if is_enough else {}
 
 
 def _longest(vectors: Matrix) -> float:
@@ -144,8 +144,8 @@ def near_rows(
         squares = squares_of(block)
         longest = float(squares.max(initial=0)) ** 0.5
         arguments = compared, block, terms(compared.name, squares), highest, count, longest
-        found = (_near_by_heaps if is_compiled() else _near_by_limits)(*arguments)
-        return found._replace(positions=found.positions + start)
+        near = (_near_by_heaps if is_compiled() else _near_by_limits)(*arguments)
+        return near._replace(positions=near.positions + start)
 
     if is_compiled():
         products = len(compared.queries) * vectors.shape[1]

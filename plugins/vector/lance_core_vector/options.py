@@ -81,29 +81,29 @@ class NearestOptions:
         if not isinstance(nearest["column"], str):
             raise InvalidTypeError(f"column of nearest must be a name, got {nearest['column']!r}")
         queries, is_batch = query_vectors(nearest["q"])
-        given = {name: value for name, value in nearest.items() if value is not None}
-        efforts = [name for name in EFFORT if name in given]
-        if efforts and "recall" in given:
+        options = {name: value for name, value in nearest.items() if value is not None}
+        efforts = [name for name in EFFORT if name in options]
+        if efforts and "recall" in options:
             raise InvalidInputError(f"recall and {efforts[0]} of nearest cannot both be given")
-        exactly = _at_least(given, "nprobes", 1, "Nprobes must be > 0 but got")
+        exactly = _at_least(options, "nprobes", 1, "Nprobes must be > 0 but got")
         return cls(
             column=nearest["column"],
             queries=queries,
             is_batch=is_batch,
-            k=_at_least(given, "k", 1, "Nearest-K must be > 0 but got") or DEFAULT_K,
-            metric=None if "metric" not in given else metric_named(given["metric"]),
-            min_probes=_at_least(given, "minimum_nprobes", 1) or exactly,
-            max_probes=_at_least(given, "maximum_nprobes", 1) or exactly,
+            k=_at_least(options, "k", 1, "Nearest-K must be > 0 but got") or DEFAULT_K,
+            metric=None if "metric" not in options else metric_named(options["metric"]),
+            min_probes=_at_least(options, "minimum_nprobes", 1) or exactly,
+            max_probes=_at_least(options, "maximum_nprobes", 1) or exactly,
             refine_factor=_at_least(
-                given, "refine_factor", 1, "Refine factor must be 1 or more got"
+                options, "refine_factor", 1, "Refine factor must be 1 or more got"
             ),
-            use_index=bool(given.get("use_index", True)),
-            ef=_at_least(given, "ef", 1),
-            approx_mode=_approx_mode(given.get("approx_mode", "normal")),
-            distance_range=_range(given.get("distance_range")),
-            search_effort=_share(given, "search_effort"),
-            recall=_share(given, "recall"),
-            leaves_effort=not efforts and "recall" not in given,
+            use_index=bool(options.get("use_index", True)),
+            ef=_at_least(options, "ef", 1),
+            approx_mode=_approx_mode(options.get("approx_mode", "normal")),
+            distance_range=_range(options.get("distance_range")),
+            search_effort=_share(options, "search_effort"),
+            recall=_share(options, "recall"),
+            leaves_effort=not efforts and "recall" not in options,
         )
 
 
@@ -127,32 +127,32 @@ def query_vectors(value: Any) -> tuple[npt.NDArray[Any], bool]:
     if isinstance(value, str | bytes):
         raise InvalidTypeError(f"q of nearest must be a vector, got {type(value).__name__}")
     try:
-        found = np.asarray(value)
-        if found.dtype == object:
-            found = np.asarray(value, np.float64)
+        vectors = np.asarray(value)
+        if vectors.dtype == object:
+            vectors = np.asarray(value, np.float64)
     except (TypeError, ValueError) as error:
         reason = "All query vectors must have the same length: " if _has_lists(value) else ""
         raise InvalidTypeError(
             f"{reason}q of nearest must be a vector of numbers: {error}"
         ) from None
-    if found.ndim not in (1, 2) or found.dtype.kind not in "fiub":
+    if vectors.ndim not in (1, 2) or vectors.dtype.kind not in "fiub":
         raise InvalidTypeError(
-            f"q of nearest must be one or several vectors of numbers, got {found.ndim} dimensions "
-            f"of {found.dtype}"
+            f"q of nearest must be one or several vectors of numbers, got {vectors.ndim} "
+            f"dimensions of {vectors.dtype}"
         )
-    if not found.size:
+    if not vectors.size:
         raise InvalidInputError("q of nearest has no numbers")
-    return np.atleast_2d(found), found.ndim == 2
+    return np.atleast_2d(vectors), vectors.ndim == 2
 
 
-def _at_least(given: Mapping[str, Any], name: str, least: int, text: str = "") -> int | None:
-    if name not in given:
+def _at_least(options: Mapping[str, Any], name: str, least: int, text: str = "") -> int | None:
+    if name not in options:
         return None
     try:
-        number = operator.index(given[name])
+        number = operator.index(options[name])
     except TypeError:
         raise InvalidTypeError(
-            f"{name} of nearest must be a whole number, got {given[name]!r}"
+            f"{name} of nearest must be a whole number, got {options[name]!r}"
         ) from None
     if number < least:
         raise InvalidInputError(f"{text or f'{name} must be {least} or more, got'} {number}")
@@ -180,8 +180,8 @@ def _range(value: Any) -> tuple[float | None, float | None]:
         ) from None
 
 
-def _share(given: Mapping[str, Any], name: str) -> float | None:
-    value = given.get(name)
+def _share(options: Mapping[str, Any], name: str) -> float | None:
+    value = options.get(name)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
@@ -191,4 +191,4 @@ def _share(given: Mapping[str, Any], name: str) -> float | None:
 
 def _has_lists(value: Any) -> bool:
     """True for several vectors."""
-    return isinstance(value, Sequence) and all(hasattr(one, "__len__") for one in value)
+    return isinstance(value, Sequence) and all(hasattr(vector, "__len__") for vector in value)

@@ -85,12 +85,12 @@ class VectorQuery(RankedQuery):
 
     def accepts(self, scores: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_]:
         low, high = self.options.distance_range
-        found = np.ones(len(scores), np.bool_)
+        is_accepted = np.ones(len(scores), np.bool_)
         if low is not None:
-            found &= scores >= np.float32(low)
+            is_accepted &= scores >= np.float32(low)
         if high is not None:
-            found &= scores < np.float32(high)
-        return found
+            is_accepted &= scores < np.float32(high)
+        return is_accepted
 
     @property
     def has_range(self) -> bool:
@@ -98,9 +98,9 @@ class VectorQuery(RankedQuery):
         return self.options.distance_range != (None, None)
 
     def for_index(self, segments: Sequence[OpenIndex]) -> RankedQuery | None:
-        indices = [one for one in segments if isinstance(one, NearestIndex)]
+        indices = [segment for segment in segments if isinstance(segment, NearestIndex)]
         if len(indices) < len(segments) or any(
-            one.metric is not indices[0].metric for one in indices
+            index.metric is not indices[0].metric for index in indices
         ):
             return None
         metric, options = indices[0].metric, self.options
@@ -120,7 +120,7 @@ class VectorQuery(RankedQuery):
                 f"{self.k}{refined}"
             )
         options = replace(options, metric=metric)
-        refinement = max(one.refinement or 0 for one in indices)
+        refinement = max(index.refinement or 0 for index in indices)
         if options.leaves_effort and refinement > (options.refine_factor or 0):
             options = replace(options, refine_factor=refinement)
         if options.recall is not None:
@@ -133,7 +133,7 @@ class VectorQuery(RankedQuery):
         if options.recall is None or options.probes is not None or scan is None:
             return self
         make = partial(sampled_queries, scan, self.column, self.metric.name, self.k)
-        most = max(one.num_partitions for one in self._indices)
+        most = max(index.num_partitions for index in self._indices)
         effort = tuned_effort(self._indices, options.recall, self.k, most, make)
         return self._with(replace(options, **effort._asdict()), self._indices)
 
@@ -168,12 +168,12 @@ class VectorQuery(RankedQuery):
         vectors = Vectors.of(values)
         with np.errstate(all="ignore"):  # infinite and undefined distances are handled
             candidates = self._candidates(vectors, len(values), count)
-        found = []
+        answers = []
         for number, rows in enumerate(candidates):
             scores = self._exact(vectors, rows, number)
             accepted = self.accepts(scores)
-            found.append(best_of(rows[accepted], scores[accepted], count, ascending=True))
-        return found
+            answers.append(best_of(rows[accepted], scores[accepted], count, ascending=True))
+        return answers
 
     def scores(self, values: pa.Array, query: int) -> npt.NDArray[np.float32]:
         return self._exact(Vectors.of(values), np.arange(len(values)), query)
@@ -211,8 +211,8 @@ class VectorQuery(RankedQuery):
         matrix, queries = vectors.matrix, self._own(vectors)
         if low is not None:
             count = num_rows
-        found = candidates(self.metric, matrix, queries, count)
-        return found if vectors.rows is None else [vectors.rows[one] for one in found]
+        near = candidates(self.metric, matrix, queries, count)
+        return near if vectors.rows is None else [vectors.rows[own] for own in near]
 
     def _own(self, vectors: Vectors) -> Matrix:
         return self.queries.astype(vectors.matrix.dtype, copy=False)

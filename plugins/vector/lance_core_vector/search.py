@@ -22,10 +22,12 @@ class VectorSearch(RankedSearch):
 
     def query(self, value: Any, type_of: SearchedColumns) -> RankedQuery:
         options = NearestOptions.of(value)
-        kind = type_of(options.column)
-        vector = vector_type(kind)
+        data_type = type_of(options.column)
+        vector = vector_type(data_type)
         if vector is None:
-            raise InvalidTypeError(f"Query column {options.column} must be a vector. Got {kind}.")
+            raise InvalidTypeError(
+                f"Query column {options.column} must be a vector. Got {data_type}."
+            )
         item, is_multivector = vector
         metric = _metric(options, item.value_type)
         queries = options.queries

@@ -69,8 +69,8 @@ class Shortlist:
             kth = np.partition(near, self._count - 1)[self._count - 1]
             if np.isfinite(kth):
                 self._limits[number] = min(self._limits[number], kth + 2 * errors[number])
-            kept = ~(near > self._limits[number])
-            every, near = every[kept], near[kept]
+            is_near = ~(near > self._limits[number])
+            every, near = every[is_near], near[is_near]
         self._rows[number], self._distances[number] = every, near
 
     def rows(self) -> list[npt.NDArray[np.int64]]:

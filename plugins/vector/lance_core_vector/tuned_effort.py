@@ -89,16 +89,16 @@ def _measure(queries: RecallQueries, recall: float, partitions: int) -> Effort:
         return Effort(partitions, None)
     exact = queries.answers({"use_index": False})
 
-    def found(probes: int, factor: int) -> npt.NDArray[np.float64]:
+    def recalls(probes: int, factor: int) -> npt.NDArray[np.float64]:
         refined = {} if factor == 1 else {"refine_factor": factor}
         return shares(exact, queries.answers({"nprobes": probes, **refined}))
 
     def is_fine(factor: int) -> bool:
         # Half of what may be missed is left to the partitions that are not searched.
-        return bool(found(partitions, factor).mean() >= (1 + recall) / 2)
+        return bool(recalls(partitions, factor).mean() >= (1 + recall) / 2)
 
     def is_enough(probes: int) -> bool:
-        each = found(probes, factor)
+        each = recalls(probes, factor)
         return bool(each.mean() - _ONE_SIDED * each.std() / np.sqrt(len(each)) >= recall)
 
     factor = 1 if is_fine(1) else _first(FACTORS[1:], is_fine)
@@ -113,19 +113,19 @@ def _first(numbers: Sequence[int], is_enough: Callable[[int], bool]) -> int:
 
 def _numbers(partitions: int) -> list[int]:
     """Numbers of partitions to try: each about a fourth above the one before."""
-    found = [1]
-    while found[-1] < partitions:
-        found.append(min(partitions, max(found[-1] + 1, found[-1] * 5 // 4)))
-    return found
+    numbers = [1]
+    while numbers[-1] < partitions:
+        numbers.append(min(partitions, max(numbers[-1] + 1, numbers[-1] * 5 // 4)))
+    return numbers
 
 
 def sampled_queries(scan: Scan, column: str, metric: str, k: int) -> RecallQueries:
     """The vectors of random rows as queries."""
     total = scan(columns=[]).num_rows
-    places = np.random.default_rng(0).choice(total, min(MAX_QUERIES, total), replace=False)
+    offsets = np.random.default_rng(0).choice(total, min(MAX_QUERIES, total), replace=False)
     rows = [
-        scan(columns=[column], with_row_id=True, offset=place, limit=1)
-        for place in np.sort(places).tolist()
+        scan(columns=[column], with_row_id=True, offset=offset, limit=1)
+        for offset in np.sort(offsets).tolist()
     ]
     own, matrix = vectors_in(pa.concat_tables(rows), column)
     return RecallQueries(scan, {"column": column, "metric": metric}, matrix, own, k)

@@ -58,18 +58,18 @@ def matrix_of(vectors: pa.FixedSizeListArray) -> npt.NDArray[Any]:
     return flat.reshape(-1, vectors.type.list_size)
 
 
-def vector_type(kind: pa.DataType) -> tuple[pa.DataType, bool] | None:
-    """The type of one vector of a column of type ``kind``, and True for several a row.
+def vector_type(data_type: pa.DataType) -> tuple[pa.DataType, bool] | None:
+    """The type of one vector of a column of type ``data_type``, and True for several a row.
 
     None if the column has no vectors.
     """
-    is_multi = pa.types.is_list(kind) or pa.types.is_large_list(kind)
-    vector = kind.value_type if is_multi else kind
+    is_multi = pa.types.is_list(data_type) or pa.types.is_large_list(data_type)
+    vector = data_type.value_type if is_multi else data_type
     return (vector, is_multi) if pa.types.is_fixed_size_list(vector) else None
 
 
-def one_vector(kind: pa.DataType) -> pa.FixedSizeListType:
+def one_vector(data_type: pa.DataType) -> pa.FixedSizeListType:
     """The type of one vector of a column, which has a type that `vector_type` knows."""
-    known = vector_type(kind)
+    known = vector_type(data_type)
     assert known is not None
     return known[0]

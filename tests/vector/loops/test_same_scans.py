@@ -141,7 +141,7 @@ def test_batches(sizes: list[int], seed: int, count: int, queries: int, width: i
             best[1].offer(block, some, position)
         position += size
     for query in range(queries):
-        for ours, theirs in zip(best[0].found(query), best[1].found(query), strict=True):
+        for ours, theirs in zip(best[0].of_query(query), best[1].of_query(query), strict=True):
             np.testing.assert_array_equal(ours, theirs)
 
 

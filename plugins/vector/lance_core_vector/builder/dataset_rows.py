@@ -33,8 +33,8 @@ class DatasetRows:
     @property
     def type(self) -> pa.DataType:
         """The type of the column in files."""
-        kind = self.dataset.schema.field(self.column).type
-        return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+        data_type = self.dataset.schema.field(self.column).type
+        return data_type.storage_type if isinstance(data_type, pa.BaseExtensionType) else data_type
 
     @property
     def num_rows(self) -> int:

@@ -75,13 +75,13 @@ class IndicesBuilder(ModelTraining):
         """
         if fragments is not None and not len(fragments):
             raise InvalidInputError("fragments must be a non-empty list or None")
-        given = {
+        options = {
             **self.of_ivf(ivf),
             "pq_codebook": pq.codebook,
             "num_sub_vectors": pq.num_subvectors,
             "num_bits": pq.num_bits,
         }
-        parameters, encoder = self.parameters(given), self.trained(given).encoder
+        parameters, encoder = self.parameters(options), self.trained(options).encoder
         centroids = matrix_of(ivf.centroids).astype(np.float32)
         precomputed = None
         if partition_ds_uri is not None:
@@ -155,11 +155,11 @@ class IndicesBuilder(ModelTraining):
         """The fragments with the rows of files; all in tables with stable row ids."""
         if self.dataset.has_stable_row_ids:
             return [fragment.fragment_id for fragment in self.dataset.get_fragments()]
-        found: set[int] = set()
+        fragment_ids: set[int] = set()
         for path in paths:
             for batch in LanceFileReader(path, columns=[ROW_ID]).read_all().to_batches():
-                found.update(np.unique(batch.column(0).to_numpy() >> np.uint64(32)).tolist())
-        return sorted(found)
+                fragment_ids.update(np.unique(batch.column(0).to_numpy() >> np.uint64(32)).tolist())
+        return sorted(fragment_ids)
 
 
 def _code_bytes(pq: PqModel) -> int:

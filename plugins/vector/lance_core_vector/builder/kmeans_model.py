@@ -75,8 +75,8 @@ class KMeans:
 
     def _vectors(self, data: Any) -> Floats:
         vectors = _checked_matrix(data)
-        found: Floats = unit(vectors) if self._metric == "cosine" else vectors
-        return found
+        prepared: Floats = unit(vectors) if self._metric == "cosine" else vectors
+        return prepared
 
 
 def _checked_matrix(data: Any) -> Floats:

@@ -44,13 +44,13 @@ class ModelTraining:
         self.dataset = dataset
         self.column = names
         self.rows = DatasetRows(dataset, name)
-        found = vector_type(self.rows.type)
-        if found is None:
+        type_of_vectors = vector_type(self.rows.type)
+        if type_of_vectors is None:
             raise InvalidTypeError(
                 f"Vector column {name} must be FixedSizeListArray, list<FixedSizeList> "
                 f"(multivector), or 1-dimensional FixedShapeTensorArray, got {self.rows.type}"
             )
-        self._vector, _ = found
+        self._vector, _ = type_of_vectors
         if self._vector.value_type not in NUMBERS:
             raise InvalidTypeError(
                 f"Vector column {name} must have floating or unsigned integer value type, got "
@@ -78,13 +78,13 @@ class ModelTraining:
         refuse_accelerator(accelerator)
         rows = DatasetRows.of_ids(self.dataset, self.column[0], fragment_ids)
         count = round(math.sqrt(rows.num_rows)) if num_partitions is None else num_partitions
-        given = {
+        options = {
             "kind": "IVF_FLAT",
             "metric": distance_type,
             "num_partitions": count,
             "max_iters": max_iters,
         }
-        parameters = self.parameters(given)
+        parameters = self.parameters(options)
         needed = (parameters.num_partitions or 1) * _sample_rate(sample_rate)
         if needed > rows.num_rows:
             raise InvalidInputError(
@@ -92,7 +92,7 @@ class ModelTraining:
                 f"{count} partitions and a sample rate of {sample_rate}. {needed} rows needed and "
                 f"there are {rows.num_rows}"
             )
-        parameters = self.parameters({**given, "sample_rate": sample_rate})
+        parameters = self.parameters({**options, "sample_rate": sample_rate})
         training = train(rows, parameters, _no_progress)
         return IvfModel(self._lists(training.centroids), distance_type.lower())
 
@@ -119,9 +119,9 @@ class ModelTraining:
                 f"of {sample_rate} and num_bits of {num_bits}. {needed} rows needed and there are "
                 f"{rows.num_rows}"
             )
-        given = {"num_sub_vectors": parts, "num_bits": num_bits, "max_iters": max_iters}
+        options = {"num_sub_vectors": parts, "num_bits": num_bits, "max_iters": max_iters}
         parameters = self.parameters(
-            {**self.of_ivf(ivf_model), **given, "sample_rate": sample_rate}
+            {**self.of_ivf(ivf_model), **options, "sample_rate": sample_rate}
         )
         codebook = train(rows, parameters, _no_progress).encoder.codebook
         assert codebook is not None
@@ -162,15 +162,15 @@ class ModelTraining:
         """The parameters of an index of type ``IVF_PQ`` with these partitions."""
         return {"kind": "IVF_PQ", "metric": ivf.distance_type, "ivf_centroids": ivf.centroids}
 
-    def parameters(self, given: Parameters) -> BuildParameters:
-        """The parameters ``given``, checked for this column. Raises `InvalidInputError`."""
-        parameters = BuildParameters.of(given)
+    def parameters(self, options: Parameters) -> BuildParameters:
+        """The parameters ``options``, checked for this column. Raises `InvalidInputError`."""
+        parameters = BuildParameters.of(options)
         parameters.check_column(self.rows.type)
         return parameters
 
-    def trained(self, given: Parameters) -> Training:
+    def trained(self, options: Parameters) -> Training:
         """The models of an index with these parameters."""
-        return train(self.rows, self.parameters(given), _no_progress)
+        return train(self.rows, self.parameters(options), _no_progress)
 
     def _lists(self, vectors: npt.NDArray[Any]) -> pa.FixedSizeListArray:
         """Vectors in the type of the column."""
@@ -178,9 +178,9 @@ class ModelTraining:
         flat = pa.array(np.ascontiguousarray(vectors).reshape(-1).astype(NUMBERS[item]))
         return pa.FixedSizeListArray.from_arrays(flat, self.dimension)
 
-    def _parts(self, given: int | None) -> int:
+    def _parts(self, num_subvectors: int | None) -> int:
         width = self.dimension
-        if given is None:
+        if num_subvectors is None:
             size = 16 if width % 16 == 0 else 8
             if width % size:
                 raise InvalidInputError(
@@ -188,16 +188,18 @@ class ModelTraining:
                     "given"
                 )
             return width // size
-        if isinstance(given, bool) or not isinstance(given, int):
+        if isinstance(num_subvectors, bool) or not isinstance(num_subvectors, int):
             raise InvalidInputError("num_subvectors must be an int")
-        if not 0 < given <= width:
-            raise InvalidInputError(f"num_subvectors must be from 1 to {width}, got {given}")
-        if width % given:
+        if not 0 < num_subvectors <= width:
             raise InvalidInputError(
-                f"dimension ({width}) must be divisible by num_subvectors ({given}) without "
-                "remainder"
+                f"num_subvectors must be from 1 to {width}, got {num_subvectors}"
             )
-        return given
+        if width % num_subvectors:
+            raise InvalidInputError(
+                f"dimension ({width}) must be divisible by num_subvectors ({num_subvectors}) "
+                "without remainder"
+            )
+        return num_subvectors
 
 
 def _sample_rate(rate: object) -> int:

@@ -37,7 +37,7 @@ def validate_vector_index(
     matrix = vectors.flatten().to_numpy(zero_copy_only=False).reshape(len(vectors), -1)
     if matrix.dtype.kind == "f":
         matrix = matrix[~np.isnan(matrix).any(axis=1)]
-    found = 0
+    passed = 0
     for vector in matrix:
         nearest = {
             "column": column,
@@ -47,8 +47,8 @@ def validate_vector_index(
             "refine_factor": refine_factor,
         }
         distances = dataset.to_table(columns=[column], nearest=nearest)["_distance"].to_pylist()
-        found += bool(distances) and abs(distances[0]) < MAX_DISTANCE
-    if found < pass_threshold * len(matrix):
+        passed += bool(distances) and abs(distances[0]) < MAX_DISTANCE
+    if passed < pass_threshold * len(matrix):
         raise InvalidInputError(
-            f"Vector index failed sanity check, only {found}/{len(matrix)} passed"
+            f"Vector index failed sanity check, only {passed}/{len(matrix)} passed"
         )

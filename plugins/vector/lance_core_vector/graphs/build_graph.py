@@ -31,18 +31,18 @@ def build_graph(
 
 def changed_graph(
     graph: StoredGraph,
-    places: npt.NDArray[np.int64],
+    positions: npt.NDArray[np.int64],
     vectors: GraphVectors,
     removed: npt.NDArray[np.generic],
     seed: Sequence[int],
 ) -> StoredGraph:
     """The graph of ``vectors``, of which some are nodes of ``graph``.
 
-    ``places``: where the vector of each node of ``graph`` is among ``vectors``; -1 for those that
-    are removed, whose vectors are ``removed``, one a row. A graph is built again if it has
-    too many neighbours to be changed, or some on levels where those are not.
+    ``positions``: where the vector of each node of ``graph`` is among ``vectors``; -1 for those
+    that are removed, whose vectors are ``removed``, one a row. A graph is built again if it has too
+    many neighbours to be changed, or some on levels where those are not.
     """
-    count, is_removed = len(vectors.rows), places < 0
+    count, is_removed = len(vectors.rows), positions < 0
     parameters = graph.parameters
     sizes = np.diff(graph.lists.starts)
     first_upper = int(graph.lists.levels[1])
@@ -54,7 +54,7 @@ def changed_graph(
     ):
         return build_graph(vectors, parameters, seed)
     # Removed nodes come after all others, so that the lists of those are the result.
-    nodes = places.copy()
+    nodes = positions.copy()
     nodes[is_removed] = count + np.arange(is_removed.sum())
     levels = _levels(count + len(removed), parameters, seed)
     levels[nodes] = 0
@@ -72,8 +72,8 @@ def changed_graph(
     order = np.flatnonzero(~is_old)
     entry = int(nodes[stored.entry])
     if entry >= count:
-        kept = np.flatnonzero(is_old[:count])
-        entry = int(kept[np.argmax(levels[kept])]) if len(kept) else -1
+        remaining = np.flatnonzero(is_old[:count])
+        entry = int(remaining[np.argmax(levels[remaining])]) if len(remaining) else -1
     change = Change(order.astype(np.uint32), gone if len(removed) else _NO_NODES, entry)
     entry = change_graph(every, lists, change, parameters.m, parameters.ef)
     lost = _unreachable(lists, count, entry)

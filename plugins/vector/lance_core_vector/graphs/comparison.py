@@ -42,8 +42,10 @@ class Comparison(ABC):
     def of(cls, quantizer: Quantizer, metric: Metric) -> Comparison | None:
         """The comparison of codes of ``quantizer``; None for those that loops do not compare."""
         if isinstance(quantizer, FlatQuantizer):
-            (kind,) = quantizer.columns.values()
-            return None if pa.types.is_float64(kind.value_type) else _Same(_SPACES[metric.name])
+            (data_type,) = quantizer.columns.values()
+            return (
+                None if pa.types.is_float64(data_type.value_type) else _Same(_SPACES[metric.name])
+            )
         if isinstance(quantizer, ScalarQuantizer):
             match metric.name:
                 case "dot":

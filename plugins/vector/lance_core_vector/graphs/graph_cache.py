@@ -38,7 +38,7 @@ class GraphPartition(NamedTuple):
     @property
     def nbytes(self) -> int:
         """The bytes in memory."""
-        codes = sum(one.nbytes for one in self.codes) + self.vectors.rows.nbytes
+        codes = sum(array.nbytes for array in self.codes) + self.vectors.rows.nbytes
         return int(self.rows.nbytes + codes + self.graph.nbytes)
 
     def near(self, query: npt.NDArray[Any], ef: int, quantizer: Quantizer) -> Partition:

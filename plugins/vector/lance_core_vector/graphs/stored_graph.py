@@ -44,15 +44,15 @@ class GraphParameters:
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> GraphParameters:
         """The parameters in the metadata of a graph; the defaults instead of strange values."""
-        given = stored.get("params")
-        given = given if isinstance(given, Mapping) else {}
+        parameters = stored.get("params")
+        parameters = parameters if isinstance(parameters, Mapping) else {}
         numbers = {}
         for name, key, most in (
             ("m", "m", MAX_M),
             ("ef", "ef_construction", MAX_EF),
             ("max_level", "max_level", MAX_LEVELS),
         ):
-            value = given.get(key)
+            value = parameters.get(key)
             if type(value) is int and (2 if name == "m" else 1) <= value <= most:
                 numbers[name] = value
         return cls(**numbers)
@@ -168,7 +168,7 @@ class StoredGraph:
     @property
     def nbytes(self) -> int:
         """The bytes in memory."""
-        return sum(one.nbytes for one in self.lists[:4]) + int(self.distances.nbytes)
+        return sum(array.nbytes for array in self.lists[:4]) + int(self.distances.nbytes)
 
     def metadata(self) -> dict[str, Any]:
         """The metadata of the graph."""

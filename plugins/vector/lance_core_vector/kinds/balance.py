@@ -46,7 +46,7 @@ def balanced(
     joined only if the index states how many rows one should have.
     """
     split, joined = _unbalanced(partitioned.lengths, parameters)
-    if not len(split) + len(joined) or any(not _has_one_vector(one.type) for one in rows):
+    if not len(split) + len(joined) or any(not _has_one_vector(source.type) for source in rows):
         return training
     dissolved = np.union1d(split, joined)
     moving = _MovingRows(partitioned, dissolved)
@@ -75,9 +75,9 @@ def _unbalanced(lengths: Numbers, parameters: BuildParameters) -> tuple[Numbers,
     return split, joined[lengths[joined] < target]
 
 
-def _has_one_vector(kind: pa.DataType) -> bool:
+def _has_one_vector(data_type: pa.DataType) -> bool:
     """True unless a row has several vectors, which are in partitions of their own."""
-    return bool(pa.types.is_fixed_size_list(kind))
+    return bool(pa.types.is_fixed_size_list(data_type))
 
 
 class _MovingRows:
@@ -86,7 +86,7 @@ class _MovingRows:
     def __init__(self, partitioned: PartitionedRows, partitions: Numbers) -> None:
         numbers = [partitioned.rows_of(number) for number in partitions.tolist()]
         rows = np.concatenate(numbers)
-        owners = np.repeat(partitions, [len(one) for one in numbers])
+        owners = np.repeat(partitions, [len(members) for members in numbers])
         order = np.argsort(rows, kind="stable")
         self.rows = rows[order]
         self.owners = owners[order]
@@ -107,32 +107,32 @@ def _new_centroids(
     size = width * 4 * (8 if parameters.metric.of_bits else 1)
     most = parameters.budget // size
     rate = max(1, min(parameters.sample_rate, most // sum(counts.values())))
-    wanted = [
+    samples = [
         random.choice(own, min(len(own), rate * counts[number]), replace=False)
         for number, own in members.items()
     ]
-    sampled = moving.rows[np.sort(np.concatenate(wanted))]
+    sampled = moving.rows[np.sort(np.concatenate(samples))]
     batches = list(_chosen(rows, parameters, sampled))
     if not batches:
         return none
     sample = np.concatenate([as_floats(vectors) for _, vectors in batches])
-    places = np.searchsorted(moving.rows, np.concatenate([numbers for numbers, _ in batches]))
-    own_samples = {number: sample[moving.owners[places] == number] for number in members}
-    found = [
+    indices = np.searchsorted(moving.rows, np.concatenate([numbers for numbers, _ in batches]))
+    own_samples = {number: sample[moving.owners[indices] == number] for number in members}
+    centroids = [
         centroids_of(own, counts[number], parameters, random)[0]
         for number, own in own_samples.items()
         if len(own)
     ]
-    return rounded(np.concatenate([none, *found]), rows[0].type.value_type)
+    return rounded(np.concatenate([none, *centroids]), rows[0].type.value_type)
 
 
 def _chosen(
     rows: Sequence[IndexRows], parameters: BuildParameters, numbers: npt.NDArray[np.uint64]
 ) -> Iterator[tuple[npt.NDArray[np.uint64], npt.NDArray[Any]]]:
     """Those of ``rows`` that have one of the ``numbers``, which ascend."""
-    for one in rows:
-        for own, vectors in vectors_of(one, parameters.metric):
-            places = np.minimum(np.searchsorted(numbers, own), max(0, len(numbers) - 1))
-            mask = numbers[places] == own if len(numbers) else np.zeros(len(own), np.bool_)
+    for source in rows:
+        for own, vectors in vectors_of(source, parameters.metric):
+            indices = np.minimum(np.searchsorted(numbers, own), max(0, len(numbers) - 1))
+            mask = numbers[indices] == own if len(numbers) else np.zeros(len(own), np.bool_)
             if mask.any():
                 yield own[mask], vectors[mask]

@@ -89,7 +89,7 @@ def _losses(
 ) -> npt.NDArray[np.float64]:
     """How far each vector is from the centroid in the same row, see `Drift`."""
     if metric.of_bits:
-        pairs = (one.astype(np.uint8) for one in (vectors, centroids))
+        pairs = (packed.astype(np.uint8) for packed in (vectors, centroids))
         bits = np.unpackbits(np.bitwise_xor(*pairs), axis=1)
         different: npt.NDArray[np.float64] = bits.sum(axis=1, dtype=np.float64)
         return different

@@ -79,20 +79,20 @@ class IvfIndex(NearestIndex):
 
     @property
     def nbytes(self) -> int:
-        found = self.model.nbytes + self._partitions.nbytes
+        size = self.model.nbytes + self._partitions.nbytes
         if self._coarse_partitions is not self._partitions:
-            found += self._coarse_partitions.nbytes
-        return found
+            size += self._coarse_partitions.nbytes
+        return size
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        found: dict[str, Any] = {"kind": self.files.kind, "metric": self.metric.name}
+        parameters: dict[str, Any] = {"kind": self.files.kind, "metric": self.metric.name}
         if isinstance(self.quantizer, ProductQuantizer):
-            found["num_bits"] = self.quantizer.bits
-            found["num_sub_vectors"] = len(self.quantizer.codebook)
+            parameters["num_bits"] = self.quantizer.bits
+            parameters["num_sub_vectors"] = len(self.quantizer.codebook)
         if isinstance(self.quantizer, RabitQuantizer):
-            found["num_bits"] = self.quantizer.bits
-        return found
+            parameters["num_bits"] = self.quantizer.bits
+        return parameters
 
     def prewarm(self) -> None:
         self._partitions.load_all()
@@ -144,12 +144,12 @@ class IvfIndex(NearestIndex):
 
     def _prepared(self, query: VectorQuery) -> npt.NDArray[Any]:
         """The query vectors in the type of the centroids; of length one for cosine."""
-        kind = self.model.centroids.dtype
+        dtype = self.model.centroids.dtype
         vectors = query.queries
         if self.metric.name == "cosine":
             lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
             vectors = vectors / lengths[:, None]
-        return vectors.astype(kind)
+        return vectors.astype(dtype)
 
     def _nearest_centroids(
         self, vector: npt.NDArray[Any]
@@ -182,16 +182,16 @@ class IvfIndex(NearestIndex):
             stop, most = num_probes(distances, self.metric.name, query.k, query.options)
             chosen.append(order[:stop])
             is_last.append(stop >= most)
-        owners = np.repeat(np.arange(len(vectors)), [len(one) for one in chosen])
+        owners = np.repeat(np.arange(len(vectors)), [len(numbers) for numbers in chosen])
         every = np.concatenate(chosen)
         partitions = self._partitions.get(np.unique(every).tolist())
-        searched = [(one, owners[every == one.number]) for one in partitions]
+        searched = [(partition, owners[every == partition.number]) for partition in partitions]
         if not searched:
             return [None] * len(vectors)
-        found = best_of_queries(self.metric, vectors, searched, count, allowed)
+        answers = best_of_queries(self.metric, vectors, searched, count, allowed)
         return [
             None if hits is None or (len(hits.rows) < count and not last) else hits
-            for hits, last in zip(found, is_last, strict=True)
+            for hits, last in zip(answers, is_last, strict=True)
         ]
 
     def _of_vector(
@@ -207,17 +207,17 @@ class IvfIndex(NearestIndex):
             return NO_HITS
         stop, most = num_probes(distances, self.metric.name, query.k, query.options)
         scorer = self._scorer(vector, query)
-        found, start = NO_HITS, 0
+        hits, start = NO_HITS, 0
         while True:
             numbers = order[start:stop].tolist()
             more = self.best_rows(numbers, scorer, vector, query, count, allowed)
-            found = merged([found, more], count, ascending=True) if len(found.rows) else more
-            if len(found.rows) >= count or stop >= most:
+            hits = merged([hits, more], count, ascending=True) if len(hits.rows) else more
+            if len(hits.rows) >= count or stop >= most:
                 break
             start, stop = stop, min(most, 2 * stop)
-        if len(set(found.rows.tolist())) < len(found.rows):
+        if len(set(hits.rows.tolist())) < len(hits.rows):
             raise CorruptFileError("a row has two vectors", self.files.codes.path, field=ROW_ID)
-        return found
+        return hits
 
     def best_rows(
         self,
@@ -268,10 +268,10 @@ class IvfIndex(NearestIndex):
                 np.concatenate([o[:stop] for (o, _), stop in zip(orders, stops, strict=True)])
             )
             partitions = self._partitions_for(query).get(chosen.tolist())
-            found = _best_lists(partitions, scorers, query, count, allowed)
+            hits = _best_lists(partitions, scorers, query, count, allowed)
             is_last = all(stop >= most for stop, (_, most) in zip(stops, probes, strict=True))
-            if len(found.rows) >= count or is_last:
-                return found
+            if len(hits.rows) >= count or is_last:
+                return hits
             factor *= 2
 
 
@@ -283,7 +283,7 @@ def best_in(
     allowed: AllowedRows | None,
 ) -> Hits:
     """The best ``count`` allowed rows of ``partitions``."""
-    num_rows = sum(len(one.rows) for one in partitions)
+    num_rows = sum(len(partition.rows) for partition in partitions)
     if not num_rows:
         return NO_HITS
     count = min(count, num_rows)  # scans make room for as many rows
@@ -292,19 +292,20 @@ def best_in(
     if allowed is None:
         return _top(partitions, scorer, count, None)
     if allowed.share >= FEW_ALLOWED:
-        wanted = min(num_rows, int(1.25 * count / allowed.share) + _SPARE_ROWS)
-        found = _top(partitions, scorer, wanted, None)
-        mask = allowed.mask(found.rows)
-        if wanted == num_rows or len(found.rows) < wanted or np.count_nonzero(mask) >= count:
-            return Hits(found.rows[mask][:count], found.scores[mask][:count])
-    mask = allowed.mask(np.concatenate([one.rows for one in partitions]))
-    ends = np.cumsum([len(one.rows) for one in partitions])
+        num_candidates = min(num_rows, int(1.25 * count / allowed.share) + _SPARE_ROWS)
+        hits = _top(partitions, scorer, num_candidates, None)
+        mask = allowed.mask(hits.rows)
+        is_all = num_candidates == num_rows or len(hits.rows) < num_candidates
+        if is_all or np.count_nonzero(mask) >= count:
+            return Hits(hits.rows[mask][:count], hits.scores[mask][:count])
+    mask = allowed.mask(np.concatenate([partition.rows for partition in partitions]))
+    ends = np.cumsum([len(partition.rows) for partition in partitions])
     return _top(partitions, scorer, count, np.split(mask, ends[:-1]))
 
 
 def _top(partitions: Sequence[Partition], scorer: Scorer, count: int, masks: Masks | None) -> Hits:
     """See `Scorer.top`; in threads where there are rows enough for them."""
-    sizes = [len(one.rows) for one in partitions]
+    sizes = [len(partition.rows) for partition in partitions]
     parts = min(len(partitions), len(parts_of(sum(sizes), scorer.rows_of_part)))
     if parts < 2:
         return scorer.top(partitions, count, masks)
@@ -334,7 +335,8 @@ def _best_in_range(
     allowed: AllowedRows | None,
 ) -> Hits:
     """The best of the rows whose distances a query accepts."""
-    rows, scores = np.concatenate([one.rows for one in partitions]), scorer.scores(partitions)
+    rows = np.concatenate([partition.rows for partition in partitions])
+    scores = scorer.scores(partitions)
     scores = scorer.exact(partitions, np.arange(len(scores)), scores)
     mask = query.accepts(scores)
     if allowed is not None:
@@ -352,7 +354,7 @@ def _best_lists(
     """The best rows; the distances that may be among the best are computed exactly."""
     if not partitions:
         return NO_HITS
-    rows = np.concatenate([one.rows for one in partitions])
+    rows = np.concatenate([partition.rows for partition in partitions])
     order = np.argsort(rows, kind="stable")
     ordered = rows[order]
     firsts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))

@@ -70,15 +70,15 @@ def merge(
                 raise IndexNotWrittenError(
                     f"segments of type {kind} with another training are not merged without rows"
                 )
-        done, total = 0, sum(one.num_rows for one in new)
+        done, total = 0, sum(added.num_rows for added in new)
         drift = Drift(first)
-        for one in new:
-            measure = drift.add if one is rows else None
-            for count in encode_rows(one, training, parameters, partitioned, measure=measure):
+        for added in new:
+            measure = drift.add if added is rows else None
+            for count in encode_rows(added, training, parameters, partitioned, measure=measure):
                 done = min(done + count, total)
                 output.progress("encode", done, total)
         drift.warn()
-        every = [one for one in readable if one is not None]
+        every = [own for own in readable if own is not None]
         if len(every) + (rows is None) == len(readable):
             training = balanced(training, partitioned, every, parameters)
         write_codes(partitioned, training.encoder, vector.value_type, parameters, output)
@@ -114,8 +114,8 @@ def _old_graphs(part: IndexPart) -> OldGraphs:
 def _parameters(source: IvfIndex) -> BuildParameters:
     """The parameters of an index; of its details only the rows of a partition are sure."""
     target = build_parameters_of(source.details).get("target_partition_size")
-    given = {"kind": source.files.kind, **source.parameters, "target_partition_size": target}
-    return BuildParameters.of(given)
+    options = {"kind": source.files.kind, **source.parameters, "target_partition_size": target}
+    return BuildParameters.of(options)
 
 
 def _add(part: IndexPart, partitioned: PartitionedRows) -> None:

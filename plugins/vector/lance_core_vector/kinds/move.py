@@ -146,9 +146,9 @@ def _write_graphs(source: HnswIndex, rows: RowMap, output: IndexOutput) -> None:
             graph = source.graph(number)
             if not is_kept.all():
                 codes = source.quantizer.rows_of(stored)
-                places = np.where(is_kept, np.cumsum(is_kept) - 1, -1)
-                kept, removed = vectors(codes[is_kept]), vectors(codes[~is_kept]).rows
-                yield changed_graph(graph, places, kept, removed, (0, number))
+                positions = np.where(is_kept, np.cumsum(is_kept) - 1, -1)
+                remaining, removed = vectors(codes[is_kept]), vectors(codes[~is_kept]).rows
+                yield changed_graph(graph, positions, remaining, removed, (0, number))
             else:
                 yield graph
 

@@ -37,8 +37,10 @@ def best_of_queries(
     rounding leaves open which rows are the best, or numbers are not 32-bit floats, or infinite.
     """
     partitions = [partition for partition, _ in searched]
-    bounds = np.array([one.codes[2][1] for one in partitions if len(one.codes) > 2])
-    is_float = all(one.codes[0].dtype == np.float32 for one in partitions)
+    bounds = np.array(
+        [partition.codes[2][1] for partition in partitions if len(partition.codes) > 2]
+    )
+    is_float = all(partition.codes[0].dtype == np.float32 for partition in partitions)
     if not is_float or len(bounds) < len(partitions) or not np.isfinite(bounds).all():
         return [None] * len(vectors)
     vectors = vectors.astype(np.float32, copy=False)  # they are float64 where the centroids are
@@ -47,7 +49,7 @@ def best_of_queries(
     if allowed is not None and not masks_first:
         capacity += int(0.25 * count / allowed.share) + SPARE_ROWS
     # Never full with all rows.
-    capacity = min(capacity, sum(len(one.rows) for one in partitions) + 1)
+    capacity = min(capacity, sum(len(partition.rows) for partition in partitions) + 1)
     best = BestOfQueries(vectors, capacity)
     position = 0
     for partition, queries in searched:
@@ -56,17 +58,19 @@ def best_of_queries(
         block = Block(codes, partition.rows, *terms(metric.name, squares), mask)
         best.offer(block, queries, position)
         position += len(squares)
-    found = [best.found(number) for number in range(len(vectors))]
-    ends = np.cumsum([len(one.rows) for one in found])[:-1]
-    rows = np.concatenate([one.rows for one in found])
+    best_rows = [best.of_query(number) for number in range(len(vectors))]
+    ends = np.cumsum([len(rows_of_query.rows) for rows_of_query in best_rows])[:-1]
+    rows = np.concatenate([rows_of_query.rows for rows_of_query in best_rows])
     counts = np.ones(len(rows), np.bool_)
     if allowed is not None and not masks_first:
         counts = allowed.mask(rows)
-    near = vectors_at(partitions, np.concatenate([one.positions for one in found]))
+    near = vectors_at(
+        partitions, np.concatenate([rows_of_query.positions for rows_of_query in best_rows])
+    )
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
     errors = rounding_errors(metric.name, float(np.sqrt(bounds.max())), lengths, vectors.shape[1])
     answers: list[Hits | None] = []
-    parts = zip(found, np.split(counts, ends), np.split(near, ends), strict=True)
+    parts = zip(best_rows, np.split(counts, ends), np.split(near, ends), strict=True)
     for number, (own, mask, some) in enumerate(parts):
         scores = own.scores[mask]
         is_full, is_enough = len(own.scores) == capacity, len(scores) >= count

@@ -81,26 +81,28 @@ class VectorIndex(IndexType):
     def parameters_of(self, details: bytes) -> Mapping[str, Any]:
         message = parse_details_message(VectorIndexDetails, details)
         metric = STORED_METRICS[message.metric_type % len(STORED_METRICS)]
-        found: dict[str, Any] = {"metric_type": metric.upper()}
+        parameters: dict[str, Any] = {"metric_type": metric.upper()}
         if message.HasField("hnsw_index_config"):
             graph = message.hnsw_index_config
-            found["hnsw"] = {
+            parameters["hnsw"] = {
                 "max_connections": graph.max_connections,
                 "construction_ef": graph.construction_ef,
                 "max_level": graph.max_level,
             }
         name = message.WhichOneof("compression")
         if name == "pq":
-            found["compression"] = {
+            parameters["compression"] = {
                 "type": "pq",
                 "num_bits": message.pq.num_bits,
                 "num_sub_vectors": message.pq.num_sub_vectors,
             }
         elif name in ("sq", "rq"):
-            found["compression"] = {"type": name, "num_bits": getattr(message, name).num_bits}
+            parameters["compression"] = {"type": name, "num_bits": getattr(message, name).num_bits}
         if name == "rq":
-            found["compression"]["rotation_type"] = "matrix" if message.rq.rotation_type else "fast"
-        return found
+            parameters["compression"]["rotation_type"] = (
+                "matrix" if message.rq.rotation_type else "fast"
+            )
+        return parameters
 
     def label_of(self, details: bytes) -> str | None:
         return kind_of(details)
@@ -145,8 +147,8 @@ class VectorIndex(IndexType):
             graph = {field.name: field.type for field in GRAPH_SCHEMA}
             check_columns(graph, files.index.schema, files.index.path)
         # Some writers leave out the graphs of indices that they merge.
-        kind = IvfIndex if model.graph_rows is None else HnswIndex
-        return kind(files, model, quantizer, metric, details, vector[0])
+        index_class = IvfIndex if model.graph_rows is None else HnswIndex
+        return index_class(files, model, quantizer, metric, details, vector[0])
 
     def merge(
         self, parts: Sequence[IndexPart], rows: IndexRows | None, output: IndexOutput

@@ -92,8 +92,8 @@ class _Stored:
             codes.append(source.quantizer.rows_of(stored)[is_kept])
         every = np.concatenate(rows)
         order = np.argsort(every, kind="stable")
-        found = np.concatenate(codes)[order] if codes else np.empty((0, 0))
-        return cls(every[order], np.concatenate(owners)[order], found)
+        ordered = np.concatenate(codes)[order] if codes else np.empty((0, 0))
+        return cls(every[order], np.concatenate(owners)[order], ordered)
 
     def range_of(self, rows: npt.NDArray[np.uint64]) -> tuple[Positions, Positions]:
         """The first position of each row, and the one after its last."""
@@ -132,8 +132,8 @@ def _is_near(source: IvfIndex, vectors: npt.NDArray[Any], owners: npt.NDArray[np
     Those with higher numbers may be: a partition that is split gets centroids after all others,
     and the rows of its neighbours stay where they are.
     """
-    centroids, found = source.model.centroids, np.empty(len(vectors), np.bool_)
-    kind = centroids.dtype
+    centroids, is_near = source.model.centroids, np.empty(len(vectors), np.bool_)
+    dtype = centroids.dtype
     if source.metric.of_bits:
         centroids, vectors = as_floats(centroids), as_floats(vectors)
     centroids = centroids.astype(np.float64)
@@ -141,7 +141,7 @@ def _is_near(source: IvfIndex, vectors: npt.NDArray[Any], owners: npt.NDArray[np
     rounding = 0.0
     if not source.metric.of_bits:
         sums = (centroids.shape[1] + 8) * float(np.finfo(np.float32).eps)
-        rounding = max(sums, 8 * float(np.finfo(kind).eps))
+        rounding = max(sums, 8 * float(np.finfo(dtype).eps))
     step = max(1, MAX_PAIRS * 16 // len(centroids))
     for start in range(0, len(vectors), step):
         some, own = vectors[start : start + step].astype(np.float64), owners[start : start + step]
@@ -151,8 +151,8 @@ def _is_near(source: IvfIndex, vectors: npt.NDArray[Any], owners: npt.NDArray[np
             distances += squares
         mine = distances[np.arange(len(own)), own]
         distances[np.arange(len(centroids)) > own[:, None]] = np.inf
-        found[start : start + step] = mine <= distances.min(axis=1) + rounding * scale
-    return found
+        is_near[start : start + step] = mine <= distances.min(axis=1) + rounding * scale
+    return is_near
 
 
 def _is_other(
@@ -164,26 +164,26 @@ def _is_other(
 ) -> Mask:
     """True for codes that are not those of ``vectors``, of which ``expected`` are computed."""
     quantizer = source.quantizer
-    found: Mask
+    is_other: Mask
     if isinstance(quantizer, ScalarQuantizer):
         steps = np.abs(codes.astype(np.int16) - expected.astype(np.int16))
-        found = np.asarray((steps > 1).any(axis=1))
+        is_other = np.asarray((steps > 1).any(axis=1))
     elif isinstance(quantizer, ProductQuantizer):
         centers = source.model.centroids[owners] if source.metric.name != "dot" else 0
         own = (vectors - centers).astype(np.float32)
         ratio = MAX_RATIO_OF_HALVES if pa.types.is_float16(source.vector.value_type) else MAX_RATIO
-        found = _is_other_word(quantizer, codes, expected, own, ratio)
+        is_other = _is_other_word(quantizer, codes, expected, own, ratio)
     elif isinstance(quantizer, RabitQuantizer):
-        kind = record_type(vectors.shape[1], quantizer.bits)
-        signs = [np.ascontiguousarray(one).view(kind)[SIGNS] for one in (codes, expected)]
+        record = record_type(vectors.shape[1], quantizer.bits)
+        signs = [np.ascontiguousarray(records).view(record)[SIGNS] for records in (codes, expected)]
         bits = np.unpackbits(signs[0] ^ signs[1], axis=-1).reshape(len(codes), -1)
-        found = bits.sum(axis=1) > max(2, MAX_SIGNS * vectors.shape[1])
+        is_other = bits.sum(axis=1) > max(2, MAX_SIGNS * vectors.shape[1])
     elif source.metric.of_bits:
-        found = (codes != expected).any(axis=1)
+        is_other = (codes != expected).any(axis=1)
     else:
         error = np.abs(codes.astype(np.float64) - expected.astype(np.float64)).max(axis=1)
-        found = error > MAX_ERROR * np.abs(expected.astype(np.float64)).max(axis=1)
-    return found
+        is_other = error > MAX_ERROR * np.abs(expected.astype(np.float64)).max(axis=1)
+    return is_other
 
 
 def _is_other_word(
@@ -196,15 +196,15 @@ def _is_other_word(
     """True for codes with a codeword that is farther than the one expected, by ``ratio``."""
     codebook = quantizer.codebook
     split = vectors.reshape(len(vectors), len(codebook), -1)
-    found = np.zeros(len(codes), np.bool_)
+    is_other = np.zeros(len(codes), np.bool_)
     for part, words in enumerate(codebook):
-        stored, best = (_words(one, part, quantizer.bits) for one in (codes, expected))
+        stored, best = (_words(code, part, quantizer.bits) for code in (codes, expected))
         rows = np.flatnonzero(stored != best)
         own = split[rows, part]
         far = ((own - words[stored[rows]]) ** 2).sum(axis=1)
         near = ((own - words[best[rows]]) ** 2).sum(axis=1)
-        found[rows[far > ratio * near + np.finfo(np.float32).tiny]] = True
-    return found
+        is_other[rows[far > ratio * near + np.finfo(np.float32).tiny]] = True
+    return is_other
 
 
 def _words(codes: Codes, part: int, bits: int) -> Codes:

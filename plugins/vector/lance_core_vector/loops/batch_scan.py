@@ -78,19 +78,19 @@ class BestOfQueries:
             near = np.flatnonzero((scores <= limit) if mask is None else (scores <= limit) & mask)
             every = np.append(self.scores[number, :size], scores[near])
             row_numbers = np.append(self.rows[number, :size], rows[near])
-            places = np.append(self.positions[number, :size], near + position)
+            positions = np.append(self.positions[number, :size], near + position)
             if len(every) > 4 * count:
                 kth = np.partition(every, count - 1)[count - 1]
                 some = np.flatnonzero(every <= kth)
-                every, row_numbers, places = every[some], row_numbers[some], places[some]
+                every, row_numbers, positions = every[some], row_numbers[some], positions[some]
             order = np.lexsort((row_numbers, every))[:count]
             size = len(order)
             self.sizes[number] = size
             self.scores[number, :size] = every[order]
             self.rows[number, :size] = row_numbers[order]
-            self.positions[number, :size] = places[order]
+            self.positions[number, :size] = positions[order]
 
-    def found(self, number: int) -> BestRows:
+    def of_query(self, number: int) -> BestRows:
         """The best rows for a query."""
         some = slice(int(self.sizes[number]))
         scores, rows = self.scores[number, some], self.rows[number, some]

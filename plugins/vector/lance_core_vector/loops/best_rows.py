@@ -37,8 +37,8 @@ def best_by_scores(
     near = lowest(scores, count)
     numbers, scores = np.concatenate(rows)[near], scores[near]
     order = np.lexsort((numbers, scores))[:count]
-    found = scores[order].astype(np.float32, copy=False)
-    return BestRows(numbers[order], found, near[order])
+    ordered = scores[order].astype(np.float32, copy=False)
+    return BestRows(numbers[order], ordered, near[order])
 
 
 def best_by(scan: Callable[..., int], count: int, *arguments: Any) -> BestRows | None:

@@ -41,7 +41,7 @@ def best_by_floats(
     rows: Sequence[npt.NDArray[np.uint64]],
     masks: Masks | None,
     query: Floats,
-    kind: Score,
+    score: Score,
     count: int,
 ) -> BestRows | None:
     """The ``count`` rows with the lowest scores, which are rounded; NaN are left out.
@@ -49,24 +49,24 @@ def best_by_floats(
     None if the length of a vector is too large for a cosine.
     """
     if is_compiled():
-        arguments = [*vectors], [*rows], masks, query, _KINDS[kind]
+        arguments = [*vectors], [*rows], masks, query, _KINDS[score]
         return best_by(native.scan_floats, count, *arguments)
-    scores = np.concatenate([_scores(one, query, kind) for one in vectors])
-    if kind == "angles" and any(np.isinf(_squares(one)).any() for one in vectors):
+    scores = np.concatenate([_scores(block, query, score) for block in vectors])
+    if score == "angles" and any(np.isinf(_squares(block)).any() for block in vectors):
         return None
     return best_by_scores(scores, rows, masks, count)
 
 
-def _scores(vectors: Floats, query: Floats, kind: Score) -> Floats:
-    if kind == "differences":
+def _scores(vectors: Floats, query: Floats, score: Score) -> Floats:
+    if score == "differences":
         return _squares(vectors - query)
     products: Floats = np.einsum("ij,j->i", vectors, query)
-    if kind == "angles":
+    if score == "angles":
         with np.errstate(all="ignore"):
             products /= np.sqrt(_squares(vectors))
     return -products
 
 
 def _squares(vectors: Floats) -> Floats:
-    found: Floats = np.einsum("ij,ij->i", vectors, vectors)
-    return found
+    squares: Floats = np.einsum("ij,ij->i", vectors, vectors)
+    return squares

@@ -140,7 +140,7 @@ def search_graph(
 ) -> npt.NDArray[np.uint32]:
     """Up to ``ef`` nodes near ``query``, the nearest first."""
     count, width = vectors.rows.shape
-    found = np.empty(min(ef, count), np.uint32)
+    nodes = np.empty(min(ef, count), np.uint32)
     size = native.hnsw_search(
         int(vectors.space),
         width,
@@ -152,6 +152,6 @@ def search_graph(
         lists.neighbours,
         lists.levels,
         lists.entry,
-        found,
+        nodes,
     )
-    return found[:size]
+    return nodes[:size]

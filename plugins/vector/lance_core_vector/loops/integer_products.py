@@ -19,11 +19,11 @@ def integer_products(
     Sums of products of whole numbers are exact below 2^24.
     """
     count, width = codes.shape
-    found = np.empty(count, np.float32)
+    products = np.empty(count, np.float32)
     step = max(1, BLOCK_BYTES // (4 * width))
     block = np.empty((min(step, count), width), np.float32)
     for start in range(0, count, step):
         part = block[: min(step, count - start)]
         part[...] = codes[start : start + step]
-        np.dot(part, factors, out=found[start : start + step])
-    return found
+        np.dot(part, factors, out=products[start : start + step])
+    return products

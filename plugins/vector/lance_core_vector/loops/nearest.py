@@ -20,11 +20,11 @@ def nearest_centroids(vectors: Floats, centroids: Floats, halves: Floats) -> npt
 
     ``halves``: a number for each centroid.
     """
-    found = np.empty(len(vectors), np.int64)
+    nearest = np.empty(len(vectors), np.int64)
     turned = None if is_compiled() else np.ascontiguousarray(centroids.T)
 
     def search(some: range) -> None:
-        block, own = vectors[some.start : some.stop], found[some.start : some.stop]
+        block, own = vectors[some.start : some.stop], nearest[some.start : some.stop]
         if turned is None:
             block = np.require(block, np.float32, ["C", "A"])
             native.nearest_centroids(block, block.shape[1], centroids, halves, own)
@@ -44,4 +44,4 @@ def nearest_centroids(vectors: Floats, centroids: Floats, halves: Floats) -> npt
         parts = [range(start, min(start + step, len(vectors))) for start in starts]
     for _ in in_threads(search, parts):
         pass
-    return found
+    return nearest

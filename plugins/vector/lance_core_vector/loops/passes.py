@@ -18,9 +18,9 @@ STEPS = 255
 def unit(vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The vectors with the length one, in their type; a vector of zeros stays one."""
     if is_compiled() and vectors.dtype == np.float32:
-        found = np.empty(vectors.shape, np.float32)
-        native.unit_vectors(np.ascontiguousarray(vectors), vectors.shape[1], found)
-        return found
+        units = np.empty(vectors.shape, np.float32)
+        native.unit_vectors(np.ascontiguousarray(vectors), vectors.shape[1], units)
+        return units
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
     return (vectors / np.where(lengths > 0, lengths, 1)[:, None]).astype(vectors.dtype)
 
@@ -54,7 +54,7 @@ def scalar_codes(vectors: npt.NDArray[Any], low: float, step: float) -> npt.NDAr
 def squares_of(vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The square of the length of each vector, in the type of the vectors."""
     if is_compiled() and vectors.dtype == np.float32:
-        found = np.empty(len(vectors), np.float32)
-        native.squares(np.require(vectors, requirements=["C", "A"]), vectors.shape[1], found)
-        return found
+        squares = np.empty(len(vectors), np.float32)
+        native.squares(np.require(vectors, requirements=["C", "A"]), vectors.shape[1], squares)
+        return squares
     return np.einsum("ij,ij->i", vectors, vectors)  # type: ignore[no-any-return]

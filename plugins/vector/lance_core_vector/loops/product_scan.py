@@ -56,10 +56,10 @@ def _places(codes: npt.NDArray[Any], count: int | None = None) -> npt.NDArray[An
         codes = codes.swapaxes(0, 1).reshape(codes.shape[1], -1)[:, :count]
     if codes.dtype != np.uint8:
         return codes
-    kind: type[Any] = np.uint16 if len(codes) <= BYTE_VALUES else np.uint32
-    numbers = np.arange(0, len(codes) * BYTE_VALUES, BYTE_VALUES).astype(kind)
-    places: npt.NDArray[Any] = codes + numbers[:, None]
-    return places
+    dtype: type[Any] = np.uint16 if len(codes) <= BYTE_VALUES else np.uint32
+    numbers = np.arange(0, len(codes) * BYTE_VALUES, BYTE_VALUES).astype(dtype)
+    indices: npt.NDArray[Any] = codes + numbers[:, None]
+    return indices
 
 
 def product_scores(
@@ -74,21 +74,21 @@ def product_scores(
         low, high = tables[:, 0::2], tables[:, 1::2]
         tables = high[:, :, :, None] + low[:, :, None, :]
     flat = np.ascontiguousarray(tables).reshape(len(tables), -1)
-    found = np.empty(sum(sizes), np.float32)
+    scores = np.empty(sum(sizes), np.float32)
     start = 0
-    for at, (one, size) in enumerate(zip(codes, sizes, strict=True)):
-        table, places = flat[at if len(flat) > 1 else 0], _places(one, size)
-        for first in range(0, places.shape[1], _ROWS_AT_ONCE):
-            some = places[:, first : first + _ROWS_AT_ONCE]
+    for at, (partition, size) in enumerate(zip(codes, sizes, strict=True)):
+        table, indices = flat[at if len(flat) > 1 else 0], _places(partition, size)
+        for first in range(0, indices.shape[1], _ROWS_AT_ONCE):
+            some = indices[:, first : first + _ROWS_AT_ONCE]
             # No code is outside of the table; "clip" does not test it.
             distances = table.take(some, mode="clip")
             if some.shape[1] > 1:
-                distances.sum(axis=0, out=found[start : start + some.shape[1]])
+                distances.sum(axis=0, out=scores[start : start + some.shape[1]])
             else:  # numpy would sum a single row in another order
-                found[start : start + 1] = np.add.accumulate(distances, axis=0)[-1]
+                scores[start : start + 1] = np.add.accumulate(distances, axis=0)[-1]
             start += some.shape[1]
-    found += np.float32(base)
-    return found
+    scores += np.float32(base)
+    return scores
 
 
 def best_by_product(
@@ -101,11 +101,11 @@ def best_by_product(
 ) -> BestRows:
     """The ``count`` rows with the lowest `product_scores`."""
     bits = 8 if tables.shape[2] == BYTE_VALUES else 4
-    if not is_compiled() or any(one.dtype != np.uint8 for one in codes):
-        sizes = [len(one) for one in rows]
+    if not is_compiled() or any(partition.dtype != np.uint8 for partition in codes):
+        sizes = [len(numbers) for numbers in rows]
         return best_by_scores(product_scores(codes, sizes, tables, base), rows, masks, count)
     width = codes[0].shape[-2]
     flat = np.ascontiguousarray(tables)
-    found = best_by(native.scan_product, count, [*codes], [*rows], masks, width, bits, flat, base)
-    assert found is not None
-    return found
+    best = best_by(native.scan_product, count, [*codes], [*rows], masks, width, bits, flat, base)
+    assert best is not None
+    return best

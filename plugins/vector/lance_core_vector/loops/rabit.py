@@ -64,39 +64,39 @@ def rotate_vectors(vectors: Floats, signs: Bytes) -> Floats:
 
     The number of numbers is a multiple of 8. ``signs``: a bit for each number and round.
     """
-    found = np.array(vectors, np.float32, order="C")
-    width = found.shape[1]
+    rotated = np.array(vectors, np.float32, order="C")
+    width = rotated.shape[1]
     if is_compiled():
-        native.rotate_vectors(found, width, signs)
-        return found
+        native.rotate_vectors(rotated, width, signs)
+        return rotated
     size = 1 << (width.bit_length() - 1)
     scale, half = np.float32(1 / math.sqrt(size)), width // 2
     flips = np.unpackbits(signs.reshape(ROUNDS, -1), axis=1, bitorder="little")
     for number, flip in enumerate(flips):
-        np.negative(found, out=found, where=flip.astype(np.bool_))
+        np.negative(rotated, out=rotated, where=flip.astype(np.bool_))
         part = slice(0, size) if number % 2 == 0 else slice(width - size, width)
-        found[:, part] = hadamard(found[:, part]) * scale
+        rotated[:, part] = hadamard(rotated[:, part]) * scale
         if size != width:
-            first, second = found[:, :half].copy(), found[:, half:].copy()
-            found[:, :half] = first + second
-            found[:, half:] = first - second
+            first, second = rotated[:, :half].copy(), rotated[:, half:].copy()
+            rotated[:, :half] = first + second
+            rotated[:, half:] = first - second
     if size != width:
-        found *= np.float32(0.25)
-    return found
+        rotated *= np.float32(0.25)
+    return rotated
 
 
 def hadamard(vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The Walsh-Hadamard transform of each row, whose length is a power of two."""
-    found = vectors.copy()
-    count, size = found.shape
+    transformed = vectors.copy()
+    count, size = transformed.shape
     step = 1
     while step < size:
-        pairs = found.reshape(count, size // (2 * step), 2, step)
-        found = np.stack(
+        pairs = transformed.reshape(count, size // (2 * step), 2, step)
+        transformed = np.stack(
             [pairs[:, :, 0] + pairs[:, :, 1], pairs[:, :, 0] - pairs[:, :, 1]], axis=2
         ).reshape(count, size)
         step *= 2
-    return found
+    return transformed
 
 
 def rabit_codes(
@@ -169,8 +169,8 @@ def _best_factors(lengths: Floats, greatest: Floats, bits: int) -> Floats:
     square = np.cumsum(np.hstack([square, np.where(there, more, 0)]), axis=1)
     best = (product * product / square).argmax(axis=1)
     at_steps = (steps >> np.uint64(32)).astype(np.uint32).view(np.float32)
-    found: Floats = np.hstack([first[:, None], at_steps])[np.arange(count), best]
-    return found
+    best_factors: Floats = np.hstack([first[:, None], at_steps])[np.arange(count), best]
+    return best_factors
 
 
 def _sums(rotated: Floats, centers: Floats, codes: Bytes, bits: int) -> RabitSums:
@@ -181,8 +181,8 @@ def _sums(rotated: Floats, centers: Floats, codes: Bytes, bits: int) -> RabitSum
         values = is_positive * float(1 << bits) + codes - ((1 << bits) - 0.5)
 
     def product(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> Doubles:
-        found: Doubles = np.einsum("ij,ij->i", left, right, dtype=np.float64)
-        return found
+        products: Doubles = np.einsum("ij,ij->i", left, right, dtype=np.float64)
+        return products
 
     return RabitSums(
         product(rotated, rotated),

@@ -46,12 +46,12 @@ def rabit_scores(codes: Sequence[Codes], terms: RabitTerms) -> Floats:
     for (code, added, scales, *_), factor, base in zip(
         codes, terms.factors, terms.bases, strict=True
     ):
-        found = integer_products(code, terms.rotated)
-        found += np.float32(terms.half)
-        found *= scales
-        found += added * factor
-        found += base
-        parts.append(found)
+        scores = integer_products(code, terms.rotated)
+        scores += np.float32(terms.half)
+        scores *= scales
+        scores += added * factor
+        scores += base
+        parts.append(scores)
     return np.concatenate(parts)
 
 
@@ -68,7 +68,7 @@ def best_by_rabit(
     """
     if not is_compiled() or codes[0][0].dtype != np.int8:
         return best_by_scores(rabit_scores(codes, terms), rows, masks, count)
-    each: list[list[Any]] = [[*one] for one in zip(*codes, strict=True)]
+    each: list[list[Any]] = [[*column] for column in zip(*codes, strict=True)]
     signs: list[Any] = [None, [], [], []]
     tables = reaches = _NONE
     if terms.tables is not None and terms.reaches is not None and len(each) > 3:
@@ -76,6 +76,6 @@ def best_by_rabit(
     own = terms.rotated, terms.half, terms.factors, terms.bases
     bound = *signs, tables, -terms.half, reaches
     arguments = each[0], [*rows], masks, each[1], each[2], *own, *bound
-    found = best_by(native.scan_rabit, count, *arguments)
-    assert found is not None
-    return found
+    best = best_by(native.scan_rabit, count, *arguments)
+    assert best is not None
+    return best

@@ -62,10 +62,10 @@ def best_by_scalars(
     count: int,
 ) -> BestRows:
     """The ``count`` rows with the lowest `scalar_scores`."""
-    if is_compiled() and len(query) <= MAX_WIDTH and all(len(one) == 1 for one in codes):
-        arguments = [one[0] for one in codes], [*rows], masks, query, scale
-        found = best_by(native.scan_scalar, count, *arguments)
-        assert found is not None
-        return found
-    scores = np.concatenate([scalar_scores(one, query, scale) for one in codes])
+    if is_compiled() and len(query) <= MAX_WIDTH and all(len(columns) == 1 for columns in codes):
+        arguments = [columns[0] for columns in codes], [*rows], masks, query, scale
+        best = best_by(native.scan_scalar, count, *arguments)
+        assert best is not None
+        return best
+    scores = np.concatenate([scalar_scores(columns, query, scale) for columns in codes])
     return best_by_scores(scores, rows, masks, count)

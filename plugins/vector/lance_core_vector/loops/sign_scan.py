@@ -34,18 +34,22 @@ class SignTerms(NamedTuple):
 def sign_tables(rotated: Floats) -> Floats:
     """The products of each 4 bits with 4 numbers of a query; of the shape (numbers / 4, 16)."""
     bits = np.arange(16)[:, None] >> np.arange(4) & 1
-    found: Floats = rotated.reshape(-1, 4) @ bits.T.astype(np.float32)
-    return found
+    tables: Floats = rotated.reshape(-1, 4) @ bits.T.astype(np.float32)
+    return tables
 
 
 def sign_scores(codes: Sequence[Signs], terms: SignTerms) -> Floats:
     """The score of each row of partitions, rounded."""
-    sizes = [len(one[1]) for one in codes]
-    found = product_scores([one[0] for one in codes], sizes, terms.tables[None], terms.half)
-    found *= np.concatenate([one[2] for one in codes])
-    found += np.concatenate([one[1] for one in codes]) * np.repeat(terms.factors, sizes)
-    found += np.repeat(terms.bases, sizes)
-    return found
+    sizes = [len(partition[1]) for partition in codes]
+    scores = product_scores(
+        [partition[0] for partition in codes], sizes, terms.tables[None], terms.half
+    )
+    scores *= np.concatenate([partition[2] for partition in codes])
+    scores += np.concatenate([partition[1] for partition in codes]) * np.repeat(
+        terms.factors, sizes
+    )
+    scores += np.repeat(terms.bases, sizes)
+    return scores
 
 
 def best_by_signs(
@@ -56,10 +60,10 @@ def best_by_signs(
     count: int,
 ) -> BestRows:
     """The ``count`` rows with the lowest `sign_scores`."""
-    if not is_compiled() or any(one[0].dtype != np.uint8 for one in codes):
+    if not is_compiled() or any(partition[0].dtype != np.uint8 for partition in codes):
         return best_by_scores(sign_scores(codes, terms), rows, masks, count)
-    each = [[*one] for one in zip(*codes, strict=True)]
+    each = [[*column] for column in zip(*codes, strict=True)]
     arguments = each[0], [*rows], masks, each[1], each[2], codes[0][0].shape[1], *terms
-    found = best_by(native.scan_signs, count, *arguments)
-    assert found is not None
-    return found
+    best = best_by(native.scan_signs, count, *arguments)
+    assert best is not None
+    return best

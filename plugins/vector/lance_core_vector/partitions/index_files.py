@@ -65,13 +65,13 @@ class IndexFiles:
         """Open the files. Raises `CorruptFileError` and `ObjectNotFoundError`."""
         index = folder.reader(INDEX_FILE, _TAIL_LENGTH, _WHOLE_LENGTH)
         codes = folder.reader(CODES_FILE, _TAIL_LENGTH)
-        kind = as_object(_json(index, INDEX_KEY), index.path, INDEX_KEY)
+        index_type = as_object(_json(index, INDEX_KEY), index.path, INDEX_KEY)
         stored = _json(codes, QUANTIZER_KEY)
         if not isinstance(stored, list) or len(stored) != 1 or not isinstance(stored[0], str):
             raise CorruptFileError("is not a list of one text", codes.path, field=QUANTIZER_KEY)
         quantizer = as_object(_parsed(stored[0], codes, QUANTIZER_KEY), codes.path, QUANTIZER_KEY)
         metric = codes.metadata.get(METRIC_KEY)
-        if not isinstance(kind.get("type"), str) or metric != kind.get("distance_type"):
+        if not isinstance(index_type.get("type"), str) or metric != index_type.get("distance_type"):
             raise CorruptFileError("has no type, or another distance", index.path, field=INDEX_KEY)
         graph: tuple[Mapping[str, Any], ...] = ()
         if HNSW_KEY in index.metadata:
@@ -79,7 +79,7 @@ class IndexFiles:
                 as_object(_parsed(part, index, HNSW_KEY) if part else {}, index.path, HNSW_KEY)
                 for part in _texts(index, HNSW_KEY)
             )
-        return cls(index, codes, kind["type"], str(metric), quantizer, graph)
+        return cls(index, codes, index_type["type"], str(metric), quantizer, graph)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,8 +170,8 @@ def tensor(message: Any, path: str, field: str) -> npt.NDArray[Any]:
             path,
             field=field,
         )
-    found: npt.NDArray[Any] = np.frombuffer(message.data, dtype)
-    return found
+    values: npt.NDArray[Any] = np.frombuffer(message.data, dtype)
+    return values
 
 
 def buffer_tensor(reader: IndexFileReader, number: object, field: str) -> Any:
@@ -198,9 +198,9 @@ def row_numbers(values: pa.Array, path: str) -> npt.NDArray[np.uint64]:
     """
     if values.null_count:
         raise CorruptFileError("a row number is null", path, field=ROW_ID)
-    found: npt.NDArray[np.uint64] = values.to_numpy()
+    numbers: npt.NDArray[np.uint64] = values.to_numpy()
     # Parts of mapped files may begin anywhere, which compiled loops refuse.
-    return np.require(found, requirements="A")
+    return np.require(numbers, requirements="A")
 
 
 def whole(values: Mapping[str, Any], name: str, path: str) -> int:
@@ -244,10 +244,10 @@ def _json(reader: IndexFileReader, key: str) -> Any:
 
 
 def _texts(reader: IndexFileReader, key: str) -> list[str]:
-    found = _json(reader, key)
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+    texts = _json(reader, key)
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise CorruptFileError("is not a list of texts", reader.path, field=key)
-    return found
+    return texts
 
 
 def _parsed(text: str, reader: IndexFileReader, key: str) -> Any:

@@ -39,7 +39,7 @@ class Partition(NamedTuple):
     @property
     def nbytes(self) -> int:
         """The bytes in memory."""
-        return int(self.rows.nbytes + sum(one.nbytes for one in self.codes))
+        return int(self.rows.nbytes + sum(array.nbytes for array in self.codes))
 
 
 class PartitionCache:
@@ -82,7 +82,9 @@ class PartitionCache:
         writers: here all columns of a partition are adjacent.
         """
         types = {ROW_ID: pa.uint64(), **self._quantizer.columns}
-        names = [name for name, kind in types.items() if not pa.types.is_fixed_size_list(kind)]
+        names = [
+            name for name, data_type in types.items() if not pa.types.is_fixed_size_list(data_type)
+        ]
         size = sum(types[name].bit_width // 8 for name in names) * self._reader.num_rows
         if size > _NARROW_BYTES:
             return {}
@@ -95,13 +97,13 @@ class PartitionCache:
 
     def _read(self, number: int) -> Partition:
         start, stop = self._range(number)
-        found = self._reader.adjacent_arrays(self._columns, start, stop)
-        if found is None:
+        columns = self._reader.adjacent_arrays(self._columns, start, stop)
+        if columns is None:
             arrays = {name: own.slice(start, stop - start) for name, own in self._narrow.items()}
             others = [name for name in self._columns if name not in arrays]
             arrays |= zip(others, self._reader.arrays(others, start, stop), strict=True)
-            found = [arrays[name] for name in self._columns]
-        rows, *codes = found
+            columns = [arrays[name] for name in self._columns]
+        rows, *codes = columns
         numbers = row_numbers(rows, self._reader.path)
         return Partition(number, numbers, self._quantizer.load(codes))
 

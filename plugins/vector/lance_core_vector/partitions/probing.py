@@ -49,11 +49,11 @@ def num_probes(
     least = min(most, options.min_probes or 1)
     if options.min_probes is not None and options.min_probes == options.max_probes:
         return most, most
-    found = options.probes or _automatic(distances, metric, k)
+    probes = options.probes or _automatic(distances, metric, k)
     effort = options.search_effort
     if effort is not None:
-        found = _with_effort(effort, least, min(max(found, least), count), count)
-    return min(max(found, least), most), most
+        probes = _with_effort(effort, least, min(max(probes, least), count), count)
+    return min(max(probes, least), most), most
 
 
 def _automatic(distances: npt.NDArray[np.floating], metric: str, k: int) -> int:

@@ -56,11 +56,11 @@ class RecallReport:
             f"recall@{self.k} of {self.column!r}, {self.num_queries} queries ({exact})",
             f"{'recall':>7} {'95 % interval':>15} {'worst':>6} {'ms':>8}  options",
         ]
-        for one in self.measured:
-            interval = f"{one.low:.3f}-{one.high:.3f}"
-            options = ", ".join(f"{name}={value}" for name, value in one.options.items())
+        for row in self.measured:
+            interval = f"{row.low:.3f}-{row.high:.3f}"
+            options = ", ".join(f"{name}={value}" for name, value in row.options.items())
             lines.append(
-                f"{one.recall:7.3f} {interval:>15} {one.worst:6.2f} {1e3 * one.seconds:8.2f}  "
+                f"{row.recall:7.3f} {interval:>15} {row.worst:6.2f} {1e3 * row.seconds:8.2f}  "
                 f"{options or 'default'}"
             )
         return "\n".join(lines)
@@ -99,7 +99,7 @@ def recall_report(  # noqa: PLR0913 (each has a default)
     queried = RecallQueries(dataset.to_table, keys, matrix, own, k)
     exact = queried.answers({"use_index": False})
     exact_seconds = (time.process_time() - start) / len(matrix)
-    measured = [_measured(queried, exact, one) for one in options]
+    measured = [_measured(queried, exact, keys_of_nearest) for keys_of_nearest in options]
     return RecallReport(column, k, len(matrix), tuple(measured), exact_seconds)
 
 
@@ -118,8 +118,8 @@ def sampled_vectors(
     """The row ids and the vectors of ``count`` random rows, or of those of them that have one."""
     total = dataset.count_rows()
     random = np.random.default_rng(seed)
-    places = np.sort(random.choice(total, min(count, total), replace=False))
-    return vectors_in(dataset.take(places, columns=[column, "_rowid"]), column)
+    offsets = np.sort(random.choice(total, min(count, total), replace=False))
+    return vectors_in(dataset.take(offsets, columns=[column, "_rowid"]), column)
 
 
 def _measured(
@@ -128,13 +128,13 @@ def _measured(
     answers, seconds = [], []
     queries.alone(0).answers(options)  # reads what is cached
     for number in range(len(exact)):
-        one = queries.alone(number)
+        query = queries.alone(number)
         start = time.process_time()
-        answers += one.answers(options)
+        answers += query.answers(options)
         seconds.append(time.process_time() - start)
-    found = shares(exact, answers)
-    low, high = interval(found)
-    mean, worst = (float(found.mean()), float(found.min())) if len(found) else (1.0, 1.0)
+    recalls = shares(exact, answers)
+    low, high = interval(recalls)
+    mean, worst = (float(recalls.mean()), float(recalls.min())) if len(recalls) else (1.0, 1.0)
     return MeasuredRecall(dict(options), mean, low, high, worst, float(np.median(seconds)))
 
 

@@ -75,15 +75,15 @@ class IndexAdvice:
             f"index of {self.column!r}, {self.num_rows:,} rows, by {self.sample_rows:,} ({exact})",
             f"  {'recall':>6} {'MB':>9} {'ms':>7} {'build s':>8}  create_index; nearest",
         ]
-        for one in self.candidates:
-            mark = "*" if one is self.best else " "
+        for candidate in self.candidates:
+            mark = "*" if candidate is self.best else " "
             parameters, nearest = (
-                ", ".join(f"{name}={value!r}" for name, value in given.items())
-                for given in (one.parameters, one.nearest)
+                ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+                for arguments in (candidate.parameters, candidate.nearest)
             )
             lines.append(
-                f"{mark} {one.recall:6.3f} {one.bytes / 1e6:9.1f} {one.ms:7.2f} "
-                f"{one.build_seconds:8.1f}  {parameters}; {nearest}"
+                f"{mark} {candidate.recall:6.3f} {candidate.bytes / 1e6:9.1f} {candidate.ms:7.2f} "
+                f"{candidate.build_seconds:8.1f}  {parameters}; {nearest}"
             )
         if self.best is None:
             lines.append("no index keeps the limits")
@@ -123,39 +123,39 @@ def recommend_index(  # noqa: PLR0913 (each has a default)
         )
     num_rows = dataset.count_rows()
     sample = _table_of(matrix)
-    exact, found = 0.0, []
+    exact, candidates = 0.0, []
     try:
         for parameters in _candidates(matrix.shape[1], matrix.dtype, metric):
             candidate, exact = _measured(sample, parameters, metric, recall, k, num_rows)
-            found.append(candidate)
+            candidates.append(candidate)
     finally:
         LanceDataset.drop(sample.uri)  # a cache of stores would keep what it has in memory
-    found.sort(key=lambda one: one.bytes)
+    candidates.sort(key=lambda candidate: candidate.bytes)
     limits = [
-        one
-        for one in found
-        if one.recall >= recall - 0.01
-        and (bytes is None or one.bytes <= bytes)
-        and (ms is None or one.ms <= ms)
+        candidate
+        for candidate in candidates
+        if candidate.recall >= recall - 0.01
+        and (bytes is None or candidate.bytes <= bytes)
+        and (ms is None or candidate.ms <= ms)
     ]
     best = limits[0] if limits else None
-    return IndexAdvice(column, num_rows, len(matrix), 1e3 * exact, tuple(found), best)
+    return IndexAdvice(column, num_rows, len(matrix), 1e3 * exact, tuple(candidates), best)
 
 
 def _candidates(width: int, dtype: np.dtype[Any], metric: str) -> list[dict[str, Any]]:
     """Arguments of ``create_index`` to try."""
-    found: list[dict[str, Any]] = [{"index_type": "IVF_FLAT"}]
+    candidates: list[dict[str, Any]] = [{"index_type": "IVF_FLAT"}]
     if dtype == np.uint8:
-        return found
-    found.append({"index_type": "IVF_SQ"})
+        return candidates
+    candidates.append({"index_type": "IVF_SQ"})
     if width % 8 == 0:
-        found.append({"index_type": "IVF_RQ", "num_bits": 5})
-        found.append({"index_type": "IVF_RQ", "num_bits": 1})
+        candidates.append({"index_type": "IVF_RQ", "num_bits": 5})
+        candidates.append({"index_type": "IVF_RQ", "num_bits": 1})
     sizes = [size for size in (16, 8, 4) if width % size == 0]
-    found += [{"index_type": "IVF_PQ", "num_sub_vectors": width // size} for size in sizes]
+    candidates += [{"index_type": "IVF_PQ", "num_sub_vectors": width // size} for size in sizes]
     if width % 8 == 0 and width >= 8:
-        found.append({"index_type": "IVF_PQ", "num_sub_vectors": width // 4, "num_bits": 4})
-    return found
+        candidates.append({"index_type": "IVF_PQ", "num_sub_vectors": width // 4, "num_bits": 4})
+    return candidates
 
 
 def _table_of(matrix: npt.NDArray[Any]) -> LanceDataset:
@@ -193,24 +193,31 @@ def _measured(
 
     report = measured(factors, PROBES[-1:])
     # The least factor that is enough in all partitions, and the next one, which may need fewer.
-    first = next((at for at, one in enumerate(report.measured) if one.recall >= recall), -1)
+    first = next(
+        (
+            at
+            for at, measured_recall in enumerate(report.measured)
+            if measured_recall.recall >= recall
+        ),
+        -1,
+    )
     chosen, most = factors[first:][:2], report.measured[first:][:2]
     fewer = measured(chosen, PROBES[:-1]).measured
-    found, ms = most[-1], np.inf
+    best, ms = most[-1], np.inf
     for number, last in enumerate(most):
         start = number * (len(PROBES) - 1)
         same = [*fewer[start : start + len(PROBES) - 1], last]
-        enough = [one for one in same if one.recall >= recall]
+        enough = [measured_recall for measured_recall in same if measured_recall.recall >= recall]
         expected = _expected_ms(same, enough[0], sample_rows, num_rows) if enough else np.inf
         if expected < ms:
-            found, ms = enough[0], expected
+            best, ms = enough[0], expected
     if ms == np.inf:
-        ms = _expected_ms(same, found, sample_rows, num_rows)
+        ms = _expected_ms(same, best, sample_rows, num_rows)
     (description,) = sample.describe_indices()
     growth = num_rows / sample_rows
     size = int((description.total_size_bytes or 0) * growth)
-    nearest = {"recall": recall} if found.recall >= recall else dict(found.options)
-    candidate = IndexCandidate(parameters, nearest, found.recall, size, ms, seconds * growth)
+    nearest = {"recall": recall} if best.recall >= recall else dict(best.options)
+    candidate = IndexCandidate(parameters, nearest, best.recall, size, ms, seconds * growth)
     return candidate, report.exact_seconds * growth
 
 
@@ -224,8 +231,8 @@ def _expected_ms(
     same recall is taken to grow with the square root of theirs.
     """
     of_sample = sample_rows / PARTITIONS
-    rows = [one.options["nprobes"] * of_sample for one in same]
-    slope, fixed = np.polyfit(rows, [1e3 * one.seconds for one in same], 1)
+    rows = [measured_recall.options["nprobes"] * of_sample for measured_recall in same]
+    slope, fixed = np.polyfit(rows, [1e3 * measured_recall.seconds for measured_recall in same], 1)
     partitions = max(1, num_rows // PARTITION_ROWS)
     probes = chosen.options["nprobes"] * max(1.0, partitions / PARTITIONS) ** 0.5
     searched = min(num_rows, probes * num_rows / partitions)

@@ -62,7 +62,7 @@ class Scorer(ABC):
         if masks is not None:
             scores = np.where(np.concatenate(masks), scores, scores.dtype.type(np.nan))
         near = lowest(scores, count, 2 * self.error)
-        rows = np.concatenate([one.rows for one in partitions])[near]
+        rows = np.concatenate([partition.rows for partition in partitions])[near]
         return best_of(rows, self.exact(partitions, near, scores[near]), count, ascending=True)
 
     def exact(
@@ -114,23 +114,25 @@ class Quantizer(ABC):
 
 def check_columns(columns: Mapping[str, pa.DataType], stored: pa.Schema, path: str) -> None:
     """Raise `CorruptFileError` unless a file has ``columns`` of these types."""
-    for name, kind in columns.items():
+    for name, expected in columns.items():
         at = stored.get_field_index(name)
         if at < 0:
             raise CorruptFileError("the column is missing", path, field=name)
-        found = stored.field(at).type
-        if pa.types.is_fixed_size_list(kind):
+        data_type = stored.field(at).type
+        if pa.types.is_fixed_size_list(expected):
             same = (
-                pa.types.is_fixed_size_list(found)
-                and found.list_size == kind.list_size
-                and found.value_type == kind.value_type
+                pa.types.is_fixed_size_list(data_type)
+                and data_type.list_size == expected.list_size
+                and data_type.value_type == expected.value_type
             )
-        elif pa.types.is_list(kind):
-            same = pa.types.is_list(found) and found.value_type == kind.value_type
+        elif pa.types.is_list(expected):
+            same = pa.types.is_list(data_type) and data_type.value_type == expected.value_type
         else:
-            same = found == kind
+            same = data_type == expected
         if not same:
-            raise CorruptFileError(f"has the type {found} instead of {kind}", path, field=name)
+            raise CorruptFileError(
+                f"has the type {data_type} instead of {expected}", path, field=name
+            )
 
 
 def matrix(values: pa.Array, path: str) -> npt.NDArray[Any]:
@@ -141,23 +143,23 @@ def matrix(values: pa.Array, path: str) -> npt.NDArray[Any]:
     flat = values.flatten()
     if values.null_count or flat.null_count:
         raise CorruptFileError("a code is null", path)
-    found: npt.NDArray[Any] = flat.to_numpy(zero_copy_only=False)
+    values_of_lists: npt.NDArray[Any] = flat.to_numpy(zero_copy_only=False)
     # Products with numbers of mapped files that are not aligned would copy them each time.
-    return np.require(found, requirements="A").reshape(len(values), values.type.list_size)
+    return np.require(values_of_lists, requirements="A").reshape(len(values), values.type.list_size)
 
 
 def numbers(values: pa.Array, path: str) -> npt.NDArray[Any]:
     """The numbers of an array. Raises `CorruptFileError` for nulls."""
     if values.null_count:
         raise CorruptFileError("a factor is null", path)
-    found: npt.NDArray[Any] = values.to_numpy()
-    return found
+    values_of_rows: npt.NDArray[Any] = values.to_numpy()
+    return values_of_rows
 
 
 def aligned(values: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     """Numbers as loops take them: those of mapped files may begin anywhere."""
-    found: npt.NDArray[np.float32] = np.require(values, np.float32, "A")
-    return found
+    floats: npt.NDArray[np.float32] = np.require(values, np.float32, "A")
+    return floats
 
 
 def places_of(
@@ -173,15 +175,15 @@ def rows_at(
     arrays: Sequence[npt.NDArray[Any]], which: npt.NDArray[np.intp], at: npt.NDArray[np.intp]
 ) -> npt.NDArray[Any]:
     """The rows ``at`` of the arrays ``which``, in their order; see `places_of`."""
-    found = np.empty((len(which), *arrays[0].shape[1:]), arrays[0].dtype)
+    rows = np.empty((len(which), *arrays[0].shape[1:]), arrays[0].dtype)
     if len(which) <= 4 * len(arrays):  # a few: faster without a mask for each array
-        for place, (number, row) in enumerate(zip(which.tolist(), at.tolist(), strict=True)):
-            found[place] = arrays[number][row]
-        return found
-    for number, one in enumerate(arrays):
+        for index, (number, row) in enumerate(zip(which.tolist(), at.tolist(), strict=True)):
+            rows[index] = arrays[number][row]
+        return rows
+    for number, array in enumerate(arrays):
         mine = np.flatnonzero(which == number)
-        found[mine] = one[at[mine]]
-    return found
+        rows[mine] = array[at[mine]]
+    return rows
 
 
 def fixed_bytes(width: int) -> pa.DataType:

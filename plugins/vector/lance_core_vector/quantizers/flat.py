@@ -75,31 +75,33 @@ class _Scorer(Scorer):
         self.rows_of_part = _PART_NUMBERS // len(query)
 
     def scores(self, partitions: Sequence[Partition]) -> Distances:
-        return np.concatenate([self._metric.exact(one.codes[0], self._query) for one in partitions])
+        return np.concatenate(
+            [self._metric.exact(partition.codes[0], self._query) for partition in partitions]
+        )
 
     def exact(
         self, partitions: Sequence[Partition], positions: npt.NDArray[np.intp], scores: Distances
     ) -> npt.NDArray[np.float32]:
-        found = np.empty(len(positions), np.float32)
+        distances = np.empty(len(positions), np.float32)
         for start in range(0, len(positions), _ROWS_AT_ONCE):
             some = slice(start, start + _ROWS_AT_ONCE)
             vectors = vectors_at(partitions, positions[some])
-            found[some] = self._metric.exact(vectors, self._query.astype(vectors.dtype))
-        return found
+            distances[some] = self._metric.exact(vectors, self._query.astype(vectors.dtype))
+        return distances
 
 
 class _FloatScorer(_Scorer):
     """Compares vectors by products in their own precision; their lengths are known."""
 
     def scores(self, partitions: Sequence[Partition]) -> Distances:
-        name, kind = self._metric.name, partitions[0].codes[0].dtype
-        query = self._query.astype(kind)
+        name, dtype = self._metric.name, partitions[0].codes[0].dtype
+        query = self._query.astype(dtype)
         own = float(query @ query)
-        found = np.empty(sum(len(one.rows) for one in partitions), kind)
+        distances = np.empty(sum(len(partition.rows) for partition in partitions), dtype)
         start, largest = 0, 0.0
         for partition in partitions:
             vectors, squares, _ = partition.codes
-            part = found[start : start + len(squares)]
+            part = distances[start : start + len(squares)]
             # As fast as the BLAS product, without threads that wait for each other.
             np.einsum("ij,j->i", vectors, query, out=part)
             if name == "l2":
@@ -111,36 +113,36 @@ class _FloatScorer(_Scorer):
                 part *= -1
             largest = max(largest, float(np.fmax.reduce(squares)))
             start += len(squares)
-        found += own if name == "l2" else 1
-        rounding = (len(query) + 8) * float(np.finfo(kind).eps)
+        distances += own if name == "l2" else 1
+        rounding = (len(query) + 8) * float(np.finfo(dtype).eps)
         reach = {"l2": (largest**0.5 + own**0.5) ** 2, "dot": 1 + (largest * own) ** 0.5}
         self.error = max(self.error, rounding * reach.get(name, 4.0))
-        return found
+        return distances
 
     def top(self, partitions: Sequence[Partition], count: int, masks: Masks | None) -> Hits:
         """By compiled loops, if rows that these leave out cannot be among the best."""
-        codes = [one.codes[0] for one in partitions]
+        codes = [partition.codes[0] for partition in partitions]
         if not is_compiled() or codes[0].dtype != np.float32:
             return super().top(partitions, count, masks)
-        query, rows = self._query.astype(np.float32), [one.rows for one in partitions]
-        low, high = np.array([one.codes[2] for one in partitions]).T
+        query, rows = self._query.astype(np.float32), [partition.rows for partition in partitions]
+        low, high = np.array([partition.codes[2] for partition in partitions]).T
         rounding = (len(query) + 8) * float(np.finfo(np.float32).eps)
-        kind: Score = "differences" if self._metric.name == "l2" else "products"
+        score: Score = "differences" if self._metric.name == "l2" else "products"
         error = rounding * float(np.sqrt(high.max() * (query @ query)))
         if self._metric.name == "cosine":
             # Cosines are products of vectors of the length one.
             error += float(max(1 - low.min(), high.max() - 1, 0))
-        bounds = (0.0, rounding) if kind == "differences" else (error, 0.0)
-        found = best_by_floats(codes, rows, masks, query, kind, count + SPARE_ROWS)
-        if found is None or not is_conclusive(found.scores, count, *bounds):
+        bounds = (0.0, rounding) if score == "differences" else (error, 0.0)
+        best = best_by_floats(codes, rows, masks, query, score, count + SPARE_ROWS)
+        if best is None or not is_conclusive(best.scores, count, *bounds):
             return super().top(partitions, count, masks)
-        exact = self.exact(partitions, found.positions, found.scores)
-        return best_of(found.rows, exact, count, ascending=True)
+        exact = self.exact(partitions, best.positions, best.scores)
+        return best_of(best.rows, exact, count, ascending=True)
 
 
 def vectors_at(
     partitions: Sequence[Partition], positions: npt.NDArray[np.integer[Any]]
 ) -> npt.NDArray[Any]:
     """The vectors at ``positions`` in all partitions, one after the other."""
-    which, at = places_of([len(one.rows) for one in partitions], positions)
-    return rows_at([one.codes[0] for one in partitions], which, at)
+    which, at = places_of([len(partition.rows) for partition in partitions], positions)
+    return rows_at([partition.codes[0] for partition in partitions], which, at)

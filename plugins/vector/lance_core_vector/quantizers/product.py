@@ -138,10 +138,10 @@ class ProductQuantizer(Quantizer):
         vectors = (query - self._model.centroids[list(numbers)]).astype(np.float32)
         split = np.ones((len(vectors), parts, size + 1), np.float32)
         split[:, :, :size] = vectors.reshape(len(vectors), parts, size)
-        found = np.empty((len(vectors), parts, words), np.float32)
-        np.matmul(split.transpose(1, 0, 2), self._words, out=found.transpose(1, 0, 2))
-        found += np.einsum("pmd,pmd->pm", split[:, :, :size], split[:, :, :size])[:, :, None]
-        return found
+        tables = np.empty((len(vectors), parts, words), np.float32)
+        np.matmul(split.transpose(1, 0, 2), self._words, out=tables.transpose(1, 0, 2))
+        tables += np.einsum("pmd,pmd->pm", split[:, :, :size], split[:, :, :size])[:, :, None]
+        return tables
 
     @property
     def base(self) -> float:
@@ -169,38 +169,40 @@ class _Scorer(Scorer):
         self.rows_of_part = _PART_LOOKUPS[is_compiled(), quantizer.bits] // quantizer.num_bytes
 
     def scores(self, partitions: Sequence[Partition]) -> Distances:
-        codes = [one.codes[0] for one in partitions]
-        sizes = [len(one.rows) for one in partitions]
+        codes = [partition.codes[0] for partition in partitions]
+        sizes = [len(partition.rows) for partition in partitions]
         return product_scores(codes, sizes, self._tables(partitions), self._quantizer.base)
 
     def top(self, partitions: Sequence[Partition], count: int, masks: Masks | None) -> Hits:
-        codes, rows = [one.codes[0] for one in partitions], [one.rows for one in partitions]
+        codes = [partition.codes[0] for partition in partitions]
+        rows = [partition.rows for partition in partitions]
         tables, base = self._tables(partitions), self._quantizer.base
-        found = best_by_product(codes, rows, masks, tables, base, count)
-        return Hits(found.rows, found.scores)
+        best = best_by_product(codes, rows, masks, tables, base, count)
+        return Hits(best.rows, best.scores)
 
     def _tables(self, partitions: Sequence[Partition]) -> npt.NDArray[np.float32]:
-        return self._quantizer.tables(self._query, [one.number for one in partitions])
+        return self._quantizer.tables(self._query, [partition.number for partition in partitions])
 
 
 def codebook(files: IndexFiles, bits: int, parts: int, width: int) -> npt.NDArray[np.float32]:
     """The codewords, of the shape (parts, codewords, numbers of a part)."""
     path, field = files.codes.path, "codebook"
     message = buffer_tensor(files.codes, files.quantizer.get("codebook_position"), field)
-    found = tensor(message, path, field)
-    if len(found) != (width << bits) or found.dtype == np.uint8:
+    codewords = tensor(message, path, field)
+    if len(codewords) != (width << bits) or codewords.dtype == np.uint8:
         raise CorruptFileError(
-            f"{len(found)} numbers of type {found.dtype} for {1 << bits} codewords of {width}",
+            f"{len(codewords)} numbers of type {codewords.dtype} for {1 << bits} codewords of "
+            f"{width}",
             path,
             field=field,
         )
-    if not np.isfinite(found).all():
+    if not np.isfinite(codewords).all():
         raise CorruptFileError("a number is not finite", path, field=field)
-    return found.astype(np.float32).reshape(parts, 1 << bits, width // parts)
+    return codewords.astype(np.float32).reshape(parts, 1 << bits, width // parts)
 
 
 def _flag(values: Mapping[str, Any], name: str, path: str) -> bool:
-    found = values.get(name, False)
-    if not isinstance(found, bool):
-        raise CorruptFileError(f"{name} is {found!r}", path, field=QUANTIZER_KEY)
-    return found
+    value = values.get(name, False)
+    if not isinstance(value, bool):
+        raise CorruptFileError(f"{name} is {value!r}", path, field=QUANTIZER_KEY)
+    return value

@@ -122,8 +122,8 @@ class RabitQuantizer(Quantizer):
         rotation = _rotation(files, width)
         if stored.get("code_dim", width) not in (0, width) or width % 8 or bits > MAX_BITS:
             raise CorruptFileError("wrong dimension or bits", path, field=QUANTIZER_KEY)
-        kind = ResidualRabitQuantizer if of_residuals else cls
-        return kind(width, bits, rotation, metric=files.metric, model=model, path=path)
+        quantizer_class = ResidualRabitQuantizer if of_residuals else cls
+        return quantizer_class(width, bits, rotation, metric=files.metric, model=model, path=path)
 
     @property
     def coarse(self) -> Quantizer:
@@ -140,13 +140,13 @@ class RabitQuantizer(Quantizer):
         rows = unpack_signs(matrix(columns[SIGNS], self._path))
         bits = np.unpackbits(rows, axis=1, count=self._width, bitorder="little")
         extra = self.bits - 1
-        kind: type[Any] = np.int8 if self.bits < MAX_BITS else np.int16
-        codes = (bits.astype(kind) - kind(1)) << kind(extra)  # -2^extra or 0
+        dtype: type[Any] = np.int8 if self.bits < MAX_BITS else np.int16
+        codes = (bits.astype(dtype) - dtype(1)) << dtype(extra)  # -2^extra or 0
         names = FACTORS[:2]
         if extra:
             names = EXTRA_FACTORS
             codes |= unpack_extra(matrix(columns[EXTRA], self._path), extra, self._width).astype(
-                kind
+                dtype
             )
         factors = [aligned(numbers(columns[name], self._path)) for name in names]
         if not self._has_bounds:
@@ -177,11 +177,11 @@ class RabitQuantizer(Quantizer):
     def without(
         self, arrays: Sequence[pa.Array], order: npt.NDArray[np.intp]
     ) -> Sequence[pa.Array]:
-        found = list(super().without(arrays, order))
+        columns = list(super().without(arrays, order))
         rows = unpack_signs(matrix(arrays[0], self._path))[order]
         flat = pa.array(pack_signs(rows).reshape(-1))
-        found[0] = pa.FixedSizeListArray.from_arrays(flat, rows.shape[1])
-        return found
+        columns[0] = pa.FixedSizeListArray.from_arrays(flat, rows.shape[1])
+        return columns
 
 
 class SignQuantizer(RabitQuantizer):
@@ -227,18 +227,18 @@ def columns_of(width: int, bits: int) -> dict[str, pa.DataType]:
 def _rotation(files: IndexFiles, width: int) -> Rotation:
     """The rotation in the metadata: a matrix of a global buffer where there is no type."""
     stored, path = files.quantizer, files.codes.path
-    kind = stored.get("rotation_type", "matrix")
-    if kind == "fast":
+    rotation_type = stored.get("rotation_type", "matrix")
+    if rotation_type == "fast":
         signs = stored.get("fast_rotation_signs")
         if (
             not isinstance(signs, list)
             or len(signs) != num_sign_bytes(width)
-            or not all(type(one) is int and 0 <= one < 256 for one in signs)
+            or not all(type(byte) is int and 0 <= byte < 256 for byte in signs)
         ):
             raise CorruptFileError("wrong signs of the rotation", path, field=QUANTIZER_KEY)
         return FastRotation(signs)
-    if kind != "matrix":
-        raise UnsupportedFeatureError(f"codes of {path} with the rotation_type {kind!r}")
+    if rotation_type != "matrix":
+        raise UnsupportedFeatureError(f"codes of {path} with the rotation_type {rotation_type!r}")
     message = buffer_tensor(files.codes, stored.get("rotate_mat_position"), "rotate_mat_position")
     rotation = tensor(message, path, "rotate_mat_position").astype(np.float32)
     if len(rotation) != width * width or not np.isfinite(rotation).all():
@@ -269,19 +269,19 @@ class _Scorer(Scorer):
 
     def top(self, partitions: Sequence[Partition], count: int, masks: Masks | None) -> Hits:
         """By the rounded scores; those of the best rows, and of some more, are computed again."""
-        codes: list[Any] = [one.codes for one in partitions]
-        rows = [one.rows for one in partitions]
+        codes: list[Any] = [partition.codes for partition in partitions]
+        rows = [partition.rows for partition in partitions]
         each = self._of_partitions(partitions)
-        found = self._best(codes, rows, masks, each, count + SPARE_ROWS)
-        which, at = places_of([len(one) for one in rows], found.positions)
-        near = self._codes_at([one[0] for one in codes], which, at).astype(np.float64)
+        best = self._best(codes, rows, masks, each, count + SPARE_ROWS)
+        which, at = places_of([len(numbers) for numbers in rows], best.positions)
+        near = self._codes_at([columns[0] for columns in codes], which, at).astype(np.float64)
         added, scales = (
-            rows_at([one[column] for one in codes], which, at).astype(np.float64)
+            rows_at([columns[column] for columns in codes], which, at).astype(np.float64)
             for column in (1, 2)
         )
         products = np.einsum("ij,j->i", near, self._rotated)
         exact = (products + self._half) * scales + added * each.factors[which] + each.bases[which]
-        return best_of(found.rows, exact.astype(np.float32), count, ascending=True)
+        return best_of(best.rows, exact.astype(np.float32), count, ascending=True)
 
     def _best(
         self,
@@ -312,18 +312,18 @@ class _Scorer(Scorer):
             partitions, *self._of_partitions(partitions), strict=True
         ):
             codes, add, scale, *_ = partition.codes
-            found = self._products(codes, partition.number)
-            found *= scale
-            found += add if factor == 1 else add * factor
-            found += base
-            parts.append(found)
+            scores = self._products(codes, partition.number)
+            scores *= scale
+            scores += add if factor == 1 else add * factor
+            scores += base
+            parts.append(scores)
         return np.concatenate(parts)
 
     def _products(self, codes: npt.NDArray[Any], number: int) -> Distances:
         """The products of codes with the rotated query."""
-        found = integer_products(codes, self._rotated)
-        found += np.float32(self._half)
-        return found
+        products = integer_products(codes, self._rotated)
+        products += np.float32(self._half)
+        return products
 
     def _of_partitions(self, partitions: Sequence[Partition]) -> PartitionTerms:
         centroids = self._centroids(partitions)
@@ -336,7 +336,7 @@ class _Scorer(Scorer):
         return PartitionTerms.of(factors, 1 - products - factors)
 
     def _centroids(self, partitions: Sequence[Partition]) -> npt.NDArray[np.float64]:
-        centroids = self._quantizer.model.centroids[[one.number for one in partitions]]
+        centroids = self._quantizer.model.centroids[[partition.number for partition in partitions]]
         return centroids.astype(np.float64)
 
 
@@ -363,7 +363,7 @@ class _SignScorer(_Scorer):
         self._tables = sign_tables(self._rotated)
 
     def scores(self, partitions: Sequence[Partition]) -> Distances:
-        codes: list[Any] = [one.codes for one in partitions]
+        codes: list[Any] = [partition.codes for partition in partitions]
         return sign_scores(codes, self._sign_terms(self._of_partitions(partitions)))
 
     def _best(
@@ -402,10 +402,10 @@ class _ResidualScorer(_Scorer):
     def _products(self, codes: npt.NDArray[Any], number: int) -> Distances:
         centroid = self._quantizer.model.centroids[number].astype(np.float64)
         rotated = self._quantizer.rotation.of_query(self._query - centroid)
-        found = integer_products(codes, rotated.astype(np.float32))
-        found += np.float32(0.5 * rotated.sum())
-        found *= np.float32(2 / np.sqrt(len(rotated)))
-        return found
+        products = integer_products(codes, rotated.astype(np.float32))
+        products += np.float32(0.5 * rotated.sum())
+        products *= np.float32(2 / np.sqrt(len(rotated)))
+        return products
 
     def _of_partitions(self, partitions: Sequence[Partition]) -> PartitionTerms:
         if self._quantizer.metric != "dot":

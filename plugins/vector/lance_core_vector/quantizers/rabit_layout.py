@@ -37,15 +37,15 @@ def unpack_signs(stored: Bytes) -> Bytes:
     """The sign bytes of a partition, one vector a row."""
     count, width = stored.shape
     whole = count - count % GROUP
-    found = np.empty((count, width), np.uint8)
+    signs = np.empty((count, width), np.uint8)
     flat = np.ascontiguousarray(stored).reshape(-1)
     halves = flat[: whole * width].reshape(-1, width, 2, 16)
     low, high = halves[:, :, 0].transpose(0, 2, 1), halves[:, :, 1].transpose(0, 2, 1)
-    groups = found[:whole].reshape(-1, GROUP, width)
+    groups = signs[:whole].reshape(-1, GROUP, width)
     groups[:, _ORDER] = (low & 15) | (high << 4)
     groups[:, _ORDER + 16] = (low >> 4) | (high & 0xF0)
-    found[whole:] = flat[whole * width :].reshape(width, count - whole).T
-    return found
+    signs[whole:] = flat[whole * width :].reshape(width, count - whole).T
+    return signs
 
 
 def pack_signs(rows: Bytes) -> Bytes:
@@ -78,17 +78,17 @@ def unpack_extra(stored: Bytes, bits: int, width: int) -> Bytes:
     """The extra bits of each number of vectors, one vector a row; ``bits`` are 1 to 8."""
     count = len(stored)
     blocks = stored.reshape(count, -1, BLOCK * bits // 8)
-    found = np.zeros((count, blocks.shape[1], BLOCK), np.uint8)
-    quarters = found.reshape(count, -1, 4, 16)  # quarter k has the numbers 16k to 16k + 15
+    extra = np.zeros((count, blocks.shape[1], BLOCK), np.uint8)
+    quarters = extra.reshape(count, -1, 4, 16)  # quarter k has the numbers 16k to 16k + 15
     if bits == 8:
-        found[...] = blocks
+        extra[...] = blocks
     elif bits == 1:
-        found[...] = _bits(blocks)
+        extra[...] = _bits(blocks)
     elif bits in (2, 3):
         for number in range(4):
             quarters[:, :, number] = (blocks[:, :, :16] >> (2 * number)) & 3
     elif bits == 4:
-        eighths = found.reshape(count, -1, 4, 2, 8)
+        eighths = extra.reshape(count, -1, 4, 2, 8)
         pairs = blocks.reshape(count, -1, 4, 8)
         eighths[:, :, :, 0], eighths[:, :, :, 1] = pairs & 15, pairs >> 4
     elif bits == 5:
@@ -102,8 +102,8 @@ def unpack_extra(stored: Bytes, bits: int, width: int) -> Bytes:
             quarters[:, :, number] = part & 63
             quarters[:, :, 3] |= (part >> 6) << (2 * number)
     if bits in (3, 5, 7):
-        found |= _top_bits(blocks[:, :, -8:]) << (bits - 1)
-    return found.reshape(count, -1)[:, :width]
+        extra |= _top_bits(blocks[:, :, -8:]) << (bits - 1)
+    return extra.reshape(count, -1)[:, :width]
 
 
 def pack_extra(codes: Bytes, bits: int) -> Bytes:

@@ -75,19 +75,19 @@ def rotate(
     vectors: npt.NDArray[Any], signs: Sequence[int] | npt.NDArray[np.uint8]
 ) -> npt.NDArray[np.float64]:
     """``vectors``, one a row, rotated in float64; ``signs`` has `num_sign_bytes` bytes."""
-    found = vectors.astype(np.float64)
-    width = found.shape[1]
+    rotated = vectors.astype(np.float64)
+    width = rotated.shape[1]
     size = 1 << (width.bit_length() - 1)  # of the transform: the largest power of two
     flips = np.unpackbits(
         np.array(signs, np.uint8).reshape(ROUNDS, -1), axis=1, count=width, bitorder="little"
     )
     for number, flip in enumerate(flips):
-        found[:, flip == 1] *= -1
+        rotated[:, flip == 1] *= -1
         part = slice(0, size) if number % 2 == 0 else slice(width - size, width)
-        found[:, part] = hadamard(found[:, part]) / np.sqrt(size)
+        rotated[:, part] = hadamard(rotated[:, part]) / np.sqrt(size)
         if size != width:
             half = width // 2
-            first, second = found[:, :half].copy(), found[:, half : 2 * half].copy()
-            found[:, :half] = first + second
-            found[:, half : 2 * half] = first - second
-    return found if size == width else found * _KAC_SCALE
+            first, second = rotated[:, :half].copy(), rotated[:, half : 2 * half].copy()
+            rotated[:, :half] = first + second
+            rotated[:, half : 2 * half] = first - second
+    return rotated if size == width else rotated * _KAC_SCALE

@@ -56,7 +56,7 @@ def usable_bounds(low: Any, high: Any) -> tuple[float, float] | None:
 
     They are not if distances of codes could not be computed with 32-bit floats.
     """
-    if any(isinstance(one, bool) or not isinstance(one, int | float) for one in (low, high)):
+    if any(isinstance(bound, bool) or not isinstance(bound, int | float) for bound in (low, high)):
         return None
     try:
         low, high = float(low), float(high)
@@ -111,10 +111,12 @@ class _DotScorer(Scorer):
         self._base = 1 - middle * float(query.sum(dtype=np.float64))
 
     def scores(self, partitions: Sequence[Partition]) -> Distances:
-        found = np.concatenate([integer_products(one.codes[0], self._query) for one in partitions])
-        found *= np.float32(-self._step)
-        found += np.float32(self._base)
-        return found
+        scores = np.concatenate(
+            [integer_products(partition.codes[0], self._query) for partition in partitions]
+        )
+        scores *= np.float32(-self._step)
+        scores += np.float32(self._base)
+        return scores
 
 
 class _L2Scorer(Scorer):
@@ -125,10 +127,11 @@ class _L2Scorer(Scorer):
 
     def scores(self, partitions: Sequence[Partition]) -> Distances:
         return np.concatenate(
-            [scalar_scores(one.codes, self._codes, self._scale) for one in partitions]
+            [scalar_scores(partition.codes, self._codes, self._scale) for partition in partitions]
         )
 
     def top(self, partitions: Sequence[Partition], count: int, masks: Masks | None) -> Hits:
-        codes, rows = [one.codes for one in partitions], [one.rows for one in partitions]
-        found = best_by_scalars(codes, rows, masks, self._codes, self._scale, count)
-        return Hits(found.rows, found.scores)
+        codes = [partition.codes for partition in partitions]
+        rows = [partition.rows for partition in partitions]
+        best = best_by_scalars(codes, rows, masks, self._codes, self._scale, count)
+        return Hits(best.rows, best.scores)

@@ -90,8 +90,8 @@ def _read_codes(
     paths: Sequence[str], training: Training, partitioned: PartitionedRows
 ) -> Iterator[int]:
     """Add the codes in files to ``partitioned``; yields the number of vectors of each batch."""
-    ((_, kind),) = training.encoder.columns.items()
-    for owners, numbers, codes in read_rows(paths, len(training.centroids), kind.list_size):
+    ((_, codes_type),) = training.encoder.columns.items()
+    for owners, numbers, codes in read_rows(paths, len(training.centroids), codes_type.list_size):
         partitioned.add(owners, numbers, codes)
         yield len(numbers)
 
@@ -181,14 +181,14 @@ def indexed(batch: IndexBatch, metric: Metric) -> tuple[npt.NDArray[np.uint64], 
         with np.errstate(all="ignore"):
             narrow = matrix.astype(np.float32) if matrix.dtype == np.float64 else matrix
             squares = squares_of(narrow)
-        kept = np.ones(len(matrix), np.bool_)
+        is_indexed = np.ones(len(matrix), np.bool_)
         # Finite numbers may have squares that are not, or are 0.
         some = np.flatnonzero(~np.isfinite(squares) | (squares == 0))
-        kept[some] = np.isfinite(narrow[some]).all(axis=1)
+        is_indexed[some] = np.isfinite(narrow[some]).all(axis=1)
         if metric.name == "cosine":
-            kept[some] &= matrix[some].any(axis=1)
-        if not kept.all():
-            matrix, numbers = matrix[kept], numbers[kept]
+            is_indexed[some] &= matrix[some].any(axis=1)
+        if not is_indexed.all():
+            matrix, numbers = matrix[is_indexed], numbers[is_indexed]
         if metric.name == "cosine":
             matrix = unit(matrix)
     return numbers, matrix
@@ -212,13 +212,13 @@ def train_centroids(
 
     Raises `TooFewRowsError` for a sample without vectors.
     """
-    given = parameters.models.centroids
-    if given is not None:
-        return given, None
+    given_centroids = parameters.models.centroids
+    if given_centroids is not None:
+        return given_centroids, None
     if not len(sample):
         raise TooFewRowsError("there are no rows with a vector")
-    found, loss = centroids_of(sample, parameters.partitions_for(total), parameters, random)
-    return found, loss * total / len(sample)
+    centroids, loss = centroids_of(sample, parameters.partitions_for(total), parameters, random)
+    return centroids, loss * total / len(sample)
 
 
 def centroids_of(
@@ -228,19 +228,19 @@ def centroids_of(
 
     Raises `InvalidInputError` for vectors that are too long for centroids.
     """
-    found, loss = kmeans.train(
+    centroids, loss = kmeans.train(
         sample,
         count,
         iterations=parameters.iterations,
         random=random,
         by_angle=parameters.metric.name == "dot",
     )
-    if not np.isfinite(found).all():
+    if not np.isfinite(centroids).all():
         raise InvalidInputError("vectors have numbers that are too large to be partitioned")
     if parameters.metric.of_bits:
-        bits = (found >= 0.5).astype(np.uint8)
-        found = np.packbits(bits, axis=1, bitorder="little").astype(np.float32)
-    return found, loss
+        bits = (centroids >= 0.5).astype(np.uint8)
+        centroids = np.packbits(bits, axis=1, bitorder="little").astype(np.float32)
+    return centroids, loss
 
 
 def train_encoder(
@@ -277,8 +277,8 @@ def train_encoder(
 
 def rounded(numbers: Floats, item: pa.DataType) -> Floats:
     """``numbers`` as they are when they were stored as ``item``, the type of vectors."""
-    kind = NUMBERS[item]
-    if kind == np.float16:
-        largest = np.finfo(kind).max
+    dtype = NUMBERS[item]
+    if dtype == np.float16:
+        largest = np.finfo(dtype).max
         numbers = numbers.clip(-largest, largest)
-    return numbers.astype(kind).astype(np.float32)
+    return numbers.astype(dtype).astype(np.float32)

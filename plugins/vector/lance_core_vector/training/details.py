@@ -52,20 +52,21 @@ def version_of(details: bytes) -> int:
 def build_parameters_of(details: bytes) -> Mapping[str, Any]:
     """The parameters that build such an index. Raises `CorruptFileError` for damaged details."""
     message = parse_details_message(VectorIndexDetails, details)
-    found: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "kind": kind_of(details),
         "metric": STORED_METRICS[message.metric_type % len(STORED_METRICS)],
     }
     if message.target_partition_size:
-        found["target_partition_size"] = message.target_partition_size
+        parameters["target_partition_size"] = message.target_partition_size
     if message.HasField("hnsw_index_config"):
         graph = message.hnsw_index_config
-        found["m"], found["ef_construction"] = graph.max_connections, graph.construction_ef
-        found["max_level"] = graph.max_level
-        found = {name: value for name, value in found.items() if value}
+        parameters["m"] = graph.max_connections
+        parameters["ef_construction"] = graph.construction_ef
+        parameters["max_level"] = graph.max_level
+        parameters = {name: value for name, value in parameters.items() if value}
     compression = message.WhichOneof("compression")
     if compression in ("pq", "rq"):
-        found["num_bits"] = getattr(message, compression).num_bits
+        parameters["num_bits"] = getattr(message, compression).num_bits
     if compression == "pq":
-        found["num_sub_vectors"] = message.pq.num_sub_vectors
-    return found
+        parameters["num_sub_vectors"] = message.pq.num_sub_vectors
+    return parameters

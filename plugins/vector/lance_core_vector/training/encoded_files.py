@@ -55,10 +55,10 @@ def read_rows(paths: Sequence[str], count: int, num_bytes: int) -> Iterator[Rows
     """
     for path in paths:
         reader = LanceFileReader(path)
-        found = reader.metadata().schema
+        schema = reader.metadata().schema
         for field in schema_of(num_bytes):
-            place = found.get_field_index(field.name)
-            stored = None if place < 0 else found.field(place).type
+            index = schema.get_field_index(field.name)
+            stored = None if index < 0 else schema.field(index).type
             if stored != field.type and not _same_lists(stored, field.type):
                 raise CorruptFileError(
                     f"has the type {stored} instead of {field.type}", path, field=field.name

@@ -59,8 +59,8 @@ class Encoder(ABC):
 
     def arrays(self, codes: npt.NDArray[Any]) -> Sequence[pa.Array]:
         """The `columns` of a partition with these codes."""
-        (kind,) = self.columns.values()
-        return [fixed_size_lists(codes, kind)]
+        (codes_type,) = self.columns.values()
+        return [fixed_size_lists(codes, codes_type)]
 
     def graph_vectors(self, codes: npt.NDArray[Any], metric: Metric) -> GraphVectors:
         """The vectors for which codes stand, as a graph compares them."""
@@ -197,10 +197,10 @@ class ProductEncoder(Encoder):
         assert self.codebook is not None
         if self._bits == 4:
             codes = np.stack([codes & 15, codes >> 4], axis=2).reshape(len(codes), self._parts)
-        found = np.empty((len(codes), self._parts, self.codebook.shape[2]), np.float32)
+        vectors = np.empty((len(codes), self._parts, self.codebook.shape[2]), np.float32)
         for number, words in enumerate(self.codebook):
-            found[:, number] = words[codes[:, number]]
-        return found.reshape(len(codes), self._width)
+            vectors[:, number] = words[codes[:, number]]
+        return vectors.reshape(len(codes), self._width)
 
     def arrays(self, codes: npt.NDArray[Any]) -> Sequence[pa.Array]:
         if self.is_row_by_row:
@@ -217,14 +217,14 @@ class ProductEncoder(Encoder):
         }
 
 
-def fixed_size_lists(rows: npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
-    """A matrix as an array of the type ``kind``, one row a list."""
+def fixed_size_lists(rows: npt.NDArray[Any], list_type: pa.DataType) -> pa.Array:
+    """A matrix as an array of the type ``list_type``, one row a list."""
     flat = pa.array(np.ascontiguousarray(rows).reshape(-1))
-    return pa.FixedSizeListArray.from_arrays(flat, kind.list_size).cast(kind)
+    return pa.FixedSizeListArray.from_arrays(flat, list_type.list_size).cast(list_type)
 
 
 def _split(vectors: npt.NDArray[Any], centers: Floats | None, parts: int) -> Floats:
     """The parts of vectors less their centers, of the shape (parts, vectors, numbers of a part)."""
-    found = vectors if centers is None else vectors - centers
-    split = found.astype(np.float32).reshape(len(found), parts, -1)
+    residuals = vectors if centers is None else vectors - centers
+    split = residuals.astype(np.float32).reshape(len(residuals), parts, -1)
     return np.ascontiguousarray(split.transpose(1, 0, 2))

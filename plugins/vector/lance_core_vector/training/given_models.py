@@ -45,23 +45,23 @@ class GivenModels:
     encoded_files: Sequence[str] | None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> GivenModels:
-        """The models among the parameters ``given``.
+    def of(cls, options: Mapping[str, Any]) -> GivenModels:
+        """The models among the parameters ``options``.
 
         Raises `InvalidInputError`, `InvalidTypeError`, and `ObjectNotFoundError` for a file that
         does not exist.
         """
-        centroids, path = given.get("ivf_centroids"), given.get("ivf_centroids_file")
+        centroids, path = options.get("ivf_centroids"), options.get("ivf_centroids_file")
         if centroids is not None and path is not None:
             raise InvalidInputError(
                 "ivf_centroids and ivf_centroids_file cannot be provided at the same time"
             )
         if path is not None:
             centroids = _loaded(path)
-        codebook = given.get("pq_codebook")
-        partitions = given.get("precomputed_partition_dataset")
+        codebook = options.get("pq_codebook")
+        partitions = options.get("precomputed_partition_dataset")
         if partitions is None:
-            partitions = given.get("precomputed_partitions_file")
+            partitions = options.get("precomputed_partitions_file")
         if centroids is None and codebook is not None:
             raise InvalidInputError("ivf_centroids must be specified when pq_codebook is provided")
         if centroids is None and partitions is not None:
@@ -72,7 +72,7 @@ class GivenModels:
             raise InvalidTypeError(
                 f"precomputed_partition_dataset is the URI of a table, got {partitions!r}"
             )
-        files = given.get("precomputed_shuffle_buffers")
+        files = options.get("precomputed_shuffle_buffers")
         if files is not None and (centroids is None or codebook is None):
             raise InvalidInputError(
                 "ivf_centroids and pq_codebook must be provided with precomputed_shuffle_buffers"
@@ -80,9 +80,9 @@ class GivenModels:
         return cls(
             None if centroids is None else _centroids(centroids),
             None if codebook is None else numbers_of(codebook, "pq_codebook", (2, 3)),
-            _bounds(given.get("sq_bounds")),
+            _bounds(options.get("sq_bounds")),
             partitions,
-            given.get("storage_options"),
+            options.get("storage_options"),
             None if files is None else [str(path) for path in files],
         )
 
@@ -108,10 +108,12 @@ def _bounds(value: Any) -> tuple[float, float] | None:
 
 
 def _centroids(value: Any) -> Floats:
-    found = numbers_of(value, "ivf_centroids", (2,))
-    if not len(found):
-        raise InvalidInputError(f"Ivf centroids must have at least one cluster, got {found.shape}")
-    return found
+    centroids = numbers_of(value, "ivf_centroids", (2,))
+    if not len(centroids):
+        raise InvalidInputError(
+            f"Ivf centroids must have at least one cluster, got {centroids.shape}"
+        )
+    return centroids
 
 
 def check_codebook(codebook: Floats, shape: tuple[int, int, int]) -> None:
@@ -142,17 +144,17 @@ def numbers_of(value: Any, name: str, dimensions: Sequence[int]) -> Floats:
             raise InvalidInputError(f"{name} has null values")
         value = value.flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
     try:
-        found = np.asarray(value)
+        numbers = np.asarray(value)
     except (TypeError, ValueError) as error:
         raise InvalidTypeError(f"{name} must be an array of numbers: {error}") from None
-    if found.dtype.kind != "f" and found.dtype != np.uint8:
-        raise InvalidTypeError(f"{name} must be floating numbers, got {found.dtype}")
-    if found.ndim not in dimensions:
+    if numbers.dtype.kind != "f" and numbers.dtype != np.uint8:
+        raise InvalidTypeError(f"{name} must be floating numbers, got {numbers.dtype}")
+    if numbers.ndim not in dimensions:
         shown = " or ".join(f"{number}D" for number in dimensions)
-        raise InvalidInputError(f"{name} must be {shown} array, got {found.shape}")
-    if not np.isfinite(found).all():
+        raise InvalidInputError(f"{name} must be {shown} array, got {numbers.shape}")
+    if not np.isfinite(numbers).all():
         raise InvalidInputError(f"{name} has numbers that are not finite")
-    return found.astype(np.float32)
+    return numbers.astype(np.float32)
 
 
 def _loaded(path: Any) -> npt.NDArray[Any]:
@@ -164,13 +166,13 @@ def _loaded(path: Any) -> npt.NDArray[Any]:
         if "://" in text:
             system, name = pyarrow.fs.FileSystem.from_uri(text)
             with system.open_input_file(name) as file:
-                found = np.load(file)
+                array = np.load(file)
         else:
-            found = np.load(text)
+            array = np.load(text)
     except FileNotFoundError as error:
         raise ObjectNotFoundError(f"ivf_centroids_file: {error}") from error
     except (ValueError, EOFError, pa.ArrowException) as error:
         raise InvalidInputError(f"ivf_centroids_file {text!r} has no array: {error}") from error
-    if not isinstance(found, np.ndarray):
+    if not isinstance(array, np.ndarray):
         raise InvalidInputError(f"ivf_centroids_file {text!r} has several arrays")
-    return found
+    return array

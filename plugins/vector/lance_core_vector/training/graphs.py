@@ -77,24 +77,24 @@ def _graphs(
         vectors = encoder.graph_vectors(codes, parameters.metric)
         seed = parameters.seed, number
         before = old(number)
-        places = None if before is None else _places(before, rows)
-        if before is None or places is None:
+        positions = None if before is None else _places(before, rows)
+        if before is None or positions is None:
             yield build_graph(vectors, parameters.graph, seed)
         else:
             removed = encoder.graph_vectors(before.removed, parameters.metric).rows
-            yield changed_graph(before.graph, places, vectors, removed, seed)
+            yield changed_graph(before.graph, positions, vectors, removed, seed)
         done += len(rows)
         progress("build_graphs", done, total)
 
 
-def _check_memory(count: int, one: GraphVectors, parameters: BuildParameters) -> None:
+def _check_memory(count: int, vector: GraphVectors, parameters: BuildParameters) -> None:
     """Raise `InvalidInputError` if a graph takes more memory than a user allows.
 
-    ``one``: the vector of one of the ``count`` rows. Other builds, as those of an optimization, may
+    ``vector``: that of one of the ``count`` rows. Other builds, as those of an optimization, may
     take more than the default.
     """
     assert parameters.graph is not None
-    needed = count * (one.rows.nbytes + NEIGHBOUR_BYTES * parameters.graph.m)
+    needed = count * (vector.rows.nbytes + NEIGHBOUR_BYTES * parameters.graph.m)
     if parameters.is_limited and needed > parameters.memory_limit - parameters.budget:
         raise InvalidInputError(
             f"the graph of a partition of {count:,} rows takes {needed >> 20} MiB, and "
@@ -108,7 +108,7 @@ def _places(before: OldGraph, rows: npt.NDArray[np.uint64]) -> npt.NDArray[np.in
 
     None if rows have several vectors, or if a row is missing.
     """
-    places = np.minimum(np.searchsorted(rows, before.rows), len(rows) - 1)
-    if (rows[1:] == rows[:-1]).any() or (rows[places] != before.rows)[before.is_kept].any():
+    positions = np.minimum(np.searchsorted(rows, before.rows), len(rows) - 1)
+    if (rows[1:] == rows[:-1]).any() or (rows[positions] != before.rows)[before.is_kept].any():
         return None
-    return np.where(before.is_kept, places, -1)
+    return np.where(before.is_kept, positions, -1)

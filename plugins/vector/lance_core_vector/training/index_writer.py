@@ -68,11 +68,11 @@ class PartitionPages:
             self._waiting = 0
 
 
-def _num_bytes(kind: pa.DataType) -> int:
+def _num_bytes(data_type: pa.DataType) -> int:
     """The bytes of a value of a column of codes."""
-    if pa.types.is_fixed_size_list(kind):
-        return int(kind.list_size * _num_bytes(kind.value_type))
-    return int(kind.bit_width // 8)
+    if pa.types.is_fixed_size_list(data_type):
+        return int(data_type.list_size * _num_bytes(data_type.value_type))
+    return int(data_type.bit_width // 8)
 
 
 def write_codes(
@@ -83,7 +83,9 @@ def write_codes(
     output: IndexOutput,
 ) -> None:
     """Write the file of row numbers and codes of vectors whose numbers have the type ``item``."""
-    fields = [pa.field(name, kind, nullable=False) for name, kind in encoder.columns.items()]
+    fields = [
+        pa.field(name, data_type, nullable=False) for name, data_type in encoder.columns.items()
+    ]
     schema = pa.schema([pa.field(ROW_ID, pa.uint64()), *fields])
     metadata = encoder.metadata()
     numbers, lengths = partitioned.chosen, partitioned.lengths[partitioned.chosen]
@@ -134,8 +136,8 @@ def write_index(
         if loss is not None:
             ivf.loss = loss
         writer.add_metadata(IVF_KEY, str(writer.add_global_buffer(ivf.SerializeToString())))
-        kind = {"type": parameters.kind, "distance_type": parameters.metric.name}
-        writer.add_metadata(INDEX_KEY, json.dumps(kind))
+        description = {"type": parameters.kind, "distance_type": parameters.metric.name}
+        writer.add_metadata(INDEX_KEY, json.dumps(description))
         writer.add_metadata(key, json.dumps(texts))
 
 

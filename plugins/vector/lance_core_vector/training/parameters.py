@@ -110,37 +110,37 @@ class BuildParameters:
         return self.kind.rsplit("_", 1)[-1]
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> BuildParameters:
-        """The parameters in ``given``.
+    def of(cls, options: Mapping[str, Any]) -> BuildParameters:
+        """The parameters in ``options``.
 
         Raises `IndexNotWrittenError` for kinds that are not built, `InvalidInputError` and
         ``TypeError`` for wrong values and names, and `UnsupportedFeatureError` for what only other
         programs do.
         """
-        kind = str(given.get("kind", "")).upper()
+        kind = str(options.get("kind", "")).upper()
         if kind not in PARTITION_ROWS:
             raise IndexNotWrittenError(
                 f"indices of type {kind or 'vector'} are not built: {', '.join(PARTITION_ROWS)} are"
             )
-        for name in given:
+        for name in options:
             if name not in _KNOWN:
                 raise unknown_argument(name, _KNOWN)
-        _check_without_effect(given)
-        _check_refused(given, kind)
-        metric = _metric(given.get("metric") or given.get("metric_type") or "l2")
+        _check_without_effect(options)
+        _check_refused(options, kind)
+        metric = _metric(options.get("metric") or options.get("metric_type") or "l2")
         codes = kind.rsplit("_", 1)[-1]
         if metric.of_bits and codes != "FLAT":
             raise InvalidInputError(f"an index of type {kind} has no Hamming distance")
-        bits = whole_number(given, "num_bits", DEFAULT_RABIT_BITS if kind == "IVF_RQ" else 8)
-        parts = whole_number(given, "num_sub_vectors", None)
+        bits = whole_number(options, "num_bits", DEFAULT_RABIT_BITS if kind == "IVF_RQ" else 8)
+        parts = whole_number(options, "num_sub_vectors", None)
         if codes == "PQ":
             _check_codes(parts, bits)
         if kind == "IVF_RQ" and bits > MAX_RABIT_BITS:
             raise InvalidInputError(f"num_bits of IVF_RQ is 1 to {MAX_RABIT_BITS}, got {bits}")
-        models = GivenModels.of(given)
+        models = GivenModels.of(options)
         if models.encoded_files is not None and kind != "IVF_PQ":
             raise InvalidInputError(f"precomputed_shuffle_buffers have codes of IVF_PQ, not {kind}")
-        partitions = whole_number(given, "num_partitions", None, whole_floats=True)
+        partitions = whole_number(options, "num_partitions", None, whole_floats=True)
         if models.centroids is not None and partitions not in (None, len(models.centroids)):
             raise InvalidInputError(
                 f"Ivf centroids has {len(models.centroids)} clusters, but "
@@ -150,24 +150,24 @@ class BuildParameters:
             kind,
             metric,
             partitions,
-            whole_number(given, "target_partition_size", None),
+            whole_number(options, "target_partition_size", None),
             parts,
             bits,
             models,
-            not _flag(given, "skip_transpose", default=False),
-            whole_number(given, "sample_rate", 256),
-            whole_number(given, "max_iters", 50),
-            whole_number(given, "seed", 0, least=0),
-            whole_number(given, "memory_limit", DEFAULT_MEMORY, least=MIN_MEMORY),
-            _graph(given, kind),
-            is_limited="memory_limit" in given,
+            not _flag(options, "skip_transpose", default=False),
+            whole_number(options, "sample_rate", 256),
+            whole_number(options, "max_iters", 50),
+            whole_number(options, "seed", 0, least=0),
+            whole_number(options, "memory_limit", DEFAULT_MEMORY, least=MIN_MEMORY),
+            _graph(options, kind),
+            is_limited="memory_limit" in options,
         )
 
-    def check_column(self, kind: pa.DataType) -> None:
-        """Raise `InvalidInputError` if columns of type ``kind`` cannot have such an index."""
-        found = vector_type(kind)
-        assert found is not None  # the type accepts the column
-        vector, is_multivector = found
+    def check_column(self, data_type: pa.DataType) -> None:
+        """Raise `InvalidInputError` if columns of type ``data_type`` cannot have such an index."""
+        type_of_vectors = vector_type(data_type)
+        assert type_of_vectors is not None  # the type accepts the column
+        vector, is_multivector = type_of_vectors
         width = vector.list_size
         if self.metric.of_bits != (vector.value_type == pa.uint8()):
             raise InvalidInputError(
@@ -197,11 +197,11 @@ class BuildParameters:
         """The number of partitions of an index of so many vectors."""
         if self.models.centroids is not None:
             return len(self.models.centroids)
-        wanted = self.num_partitions
-        if wanted is None:
+        count = self.num_partitions
+        if count is None:
             size = self.partition_rows or PARTITION_ROWS[self.kind]
-            wanted = min(max(rows // size, 1), MAX_PARTITIONS)
-        return max(1, min(wanted, rows))
+            count = min(max(rows // size, 1), MAX_PARTITIONS)
+        return max(1, min(count, rows))
 
     @property
     def budget(self) -> int:
@@ -218,7 +218,7 @@ class BuildParameters:
         return replace(self, partition_rows=-(-rows // self.num_partitions))
 
 
-def _graph(given: Mapping[str, Any], kind: str) -> GraphParameters | None:
+def _graph(options: Mapping[str, Any], kind: str) -> GraphParameters | None:
     """How graphs are built. Raises `IndexNotWrittenError` without compiled loops."""
     if "HNSW" not in kind:
         return None
@@ -233,45 +233,45 @@ def _graph(given: Mapping[str, Any], kind: str) -> GraphParameters | None:
         ("ef", "ef_construction", 1, MAX_EF),
         ("max_level", "max_level", 1, MAX_LEVELS),
     ):
-        number = whole_number(given, argument, getattr(GraphParameters(), name), least=least)
+        number = whole_number(options, argument, getattr(GraphParameters(), name), least=least)
         if number > most:
             raise InvalidInputError(f"{argument} must be {most} or less, got {number}")
         numbers[name] = number
     return GraphParameters(**numbers)
 
 
-def warn_of_unused(given: Mapping[str, Any]) -> None:
+def warn_of_unused(options: Mapping[str, Any]) -> None:
     """Warn, as pylance does, about values that are accepted and change nothing."""
-    if given.get("index_cache_size") is not None:
+    if options.get("index_cache_size") is not None:
         warn_caller(
             "The 'index_cache_size' parameter of create_index is ignored. The index cache is sized "
             "on the dataset, by lance.dataset(..., index_cache_size_bytes=...) or a Session.",
             DeprecationWarning,
         )
-    if isinstance(given.get("num_partitions"), float):
+    if isinstance(options.get("num_partitions"), float):
         warn_caller("num_partitions is float, converting to int")
-    kind = str(given.get("kind", "")).upper()
-    if given.get("accelerator") is not None and kind != "IVF_PQ":
+    kind = str(options.get("kind", "")).upper()
+    if options.get("accelerator") is not None and kind != "IVF_PQ":
         warn_caller(f"Index type {kind} does not support GPU acceleration; falling back to CPU")
-    version = _file_version(given)
+    version = _file_version(options)
     if version == "LEGACY":
         warn_caller("index_file_version 'Legacy' is not written: the index has the version 'V3'")
 
 
 def whole_number(
-    given: Mapping[str, Any],
+    options: Mapping[str, Any],
     name: str,
     default: Any,
     *,
     least: int = 1,
     whole_floats: bool = False,
 ) -> Any:
-    """The number ``name`` of ``given``; ``default`` for None.
+    """The number ``name`` of ``options``; ``default`` for None.
 
     ``whole_floats``: floats lose what is behind the point. Raises `InvalidTypeError` and
     `InvalidInputError`.
     """
-    value = given.get(name)
+    value = options.get(name)
     if value is None:
         return default
     if whole_floats and isinstance(value, float) and np.isfinite(value):
@@ -285,8 +285,8 @@ def whole_number(
     return number
 
 
-def _flag(given: Mapping[str, Any], name: str, *, default: bool) -> bool:
-    value = given.get(name)
+def _flag(options: Mapping[str, Any], name: str, *, default: bool) -> bool:
+    value = options.get(name)
     if value is None:
         return default
     if not isinstance(value, bool | np.bool_):
@@ -311,23 +311,23 @@ def _check_codes(parts: int | None, bits: int) -> None:
         raise InvalidInputError(f"num_sub_vectors of 4 bits must be even, got {parts}")
 
 
-def _check_without_effect(given: Mapping[str, Any]) -> None:
+def _check_without_effect(options: Mapping[str, Any]) -> None:
     for name in _COUNTS:
-        whole_number(given, name, None)
-    whole_number(given, "streaming_refine_passes", None, least=0)
+        whole_number(options, name, None)
+    whole_number(options, "streaming_refine_passes", None, least=0)
     for name in _FLAGS:
-        _flag(given, name, default=True)
-    options = given.get("storage_options")
-    if options is not None and not isinstance(options, Mapping):
-        raise InvalidTypeError(f"storage_options must be a dict, got {type(options).__name__}")
-    _file_version(given)
+        _flag(options, name, default=True)
+    storage = options.get("storage_options")
+    if storage is not None and not isinstance(storage, Mapping):
+        raise InvalidTypeError(f"storage_options must be a dict, got {type(storage).__name__}")
+    _file_version(options)
 
 
-def _check_refused(given: Mapping[str, Any], kind: str) -> None:
+def _check_refused(options: Mapping[str, Any], kind: str) -> None:
     for name, instead in _REFUSED.items():
-        if given.get(name) is not None:
+        if options.get(name) is not None:
             raise UnsupportedFeatureError(f"{name} is not supported: {instead}")
-    accelerator = given.get("accelerator")
+    accelerator = options.get("accelerator")
     if accelerator is None or kind != "IVF_PQ":
         return
     name = str(accelerator)
@@ -338,9 +338,9 @@ def _check_refused(given: Mapping[str, Any], kind: str) -> None:
     )
 
 
-def _file_version(given: Mapping[str, Any]) -> str:
+def _file_version(options: Mapping[str, Any]) -> str:
     """The version of the files: ``V3``, or ``LEGACY`` for one that is not written any more."""
-    value = given.get("index_file_version")
+    value = options.get("index_file_version")
     if value is None:
         return "V3"
     text = str(getattr(value, "value", value)).upper()

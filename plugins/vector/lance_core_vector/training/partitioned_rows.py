@@ -80,12 +80,14 @@ class PartitionedRows:
 
     def replace(self, partitions: npt.NDArray[np.intp], more: int) -> None:
         """Do not write ``partitions``, but ``more`` new ones, whose rows are still to be added."""
-        kept = np.setdiff1d(self.chosen, partitions)
-        self.chosen = np.append(kept, np.arange(self._count, self._count + more))
+        remaining = np.setdiff1d(self.chosen, partitions)
+        self.chosen = np.append(remaining, np.arange(self._count, self._count + more))
         self._count += more
         self.lengths = np.append(self.lengths, np.zeros(more, np.int64))
-        self._batches = [one._replace(starts=_extended(one.starts, more)) for one in self._batches]
-        self._runs = [one._replace(starts=_extended(one.starts, more)) for one in self._runs]
+        self._batches = [
+            batch._replace(starts=_extended(batch.starts, more)) for batch in self._batches
+        ]
+        self._runs = [run._replace(starts=_extended(run.starts, more)) for run in self._runs]
 
     def rows_of(self, number: int) -> RowNumbers:
         """The row numbers of a partition, in any order."""
@@ -120,9 +122,9 @@ class PartitionedRows:
             which = np.searchsorted(ends, chosen, side="right")
             for source in np.unique(which).tolist():
                 mine = which == source
-                places = chosen[mine] - (ends[source] - len(rows[source]))
-                first, stop = int(places.min()), int(places.max()) + 1
-                codes[mine] = self._codes_of(sources[source], number, first, stop)[places - first]
+                offsets = chosen[mine] - (ends[source] - len(rows[source]))
+                first, stop = int(offsets.min()), int(offsets.max()) + 1
+                codes[mine] = self._codes_of(sources[source], number, first, stop)[offsets - first]
             yield every[chosen], codes
 
     def _sources(self) -> list[_Run | _Batch]:
@@ -146,14 +148,14 @@ class PartitionedRows:
             return source.codes[start + first : start + stop]
         return self._read(source.codes_at, self._codes, start + first, start + stop)
 
-    def _read(self, at: int, kind: npt.NDArray[Any], start: int, stop: int) -> npt.NDArray[Any]:
-        """The items ``start`` to ``stop``, of the type and shape of those of ``kind``."""
+    def _read(self, at: int, like: npt.NDArray[Any], start: int, stop: int) -> npt.NDArray[Any]:
+        """The items ``start`` to ``stop``, of the type and shape of those of ``like``."""
         assert self._file is not None
-        width = int(np.prod(kind.shape[1:]))
+        width = int(np.prod(like.shape[1:]))
         with spill_errors():
-            self._file.seek(at + start * width * kind.dtype.itemsize)
-            found = np.fromfile(self._file, kind.dtype, (stop - start) * width)
-        return found.reshape(stop - start, *kind.shape[1:])
+            self._file.seek(at + start * width * like.dtype.itemsize)
+            items = np.fromfile(self._file, like.dtype, (stop - start) * width)
+        return items.reshape(stop - start, *like.shape[1:])
 
     def _spill(self) -> None:
         """Write all rows in memory as one run."""
@@ -177,7 +179,7 @@ class PartitionedRows:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        error_type: type[BaseException] | None,
         value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:

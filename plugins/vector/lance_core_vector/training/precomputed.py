@@ -50,14 +50,14 @@ class PrecomputedPartitions:
         """The partition of each row; for one that the table has not, that of ``nearest``."""
         if not len(self._rows):
             return nearest
-        places = np.minimum(np.searchsorted(self._rows, rows), len(self._rows) - 1)
-        return np.where(self._rows[places] == rows, self._partitions[places], nearest)
+        indices = np.minimum(np.searchsorted(self._rows, rows), len(self._rows) - 1)
+        return np.where(self._rows[indices] == rows, self._partitions[indices], nearest)
 
 
 def _numbers(table: Any, name: str, uri: str) -> npt.NDArray[Any]:
-    found: npt.NDArray[Any] = table[name].combine_chunks().to_numpy(zero_copy_only=False)
-    if table[name].null_count or found.dtype.kind not in "iu":
+    numbers: npt.NDArray[Any] = table[name].combine_chunks().to_numpy(zero_copy_only=False)
+    if table[name].null_count or numbers.dtype.kind not in "iu":
         raise SchemaMismatchError(
             f"column {name!r} of precomputed_partition_dataset {uri!r} is not of whole numbers"
         )
-    return found
+    return numbers

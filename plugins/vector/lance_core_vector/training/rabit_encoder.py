@@ -113,12 +113,12 @@ class RabitEncoder(Encoder):
     def arrays(self, codes: npt.NDArray[Any]) -> Sequence[pa.Array]:
         records = np.ascontiguousarray(codes).view(self._record)[:, 0]
         arrays = []
-        for name, kind in self.columns.items():
+        for name, data_type in self.columns.items():
             values = np.ascontiguousarray(records[name])
             if name == SIGNS:
                 values = pack_signs(values)
-            is_list = pa.types.is_fixed_size_list(kind)
-            arrays.append(fixed_size_lists(values, kind) if is_list else pa.array(values))
+            is_list = pa.types.is_fixed_size_list(data_type)
+            arrays.append(fixed_size_lists(values, data_type) if is_list else pa.array(values))
         return arrays
 
     def metadata(self) -> dict[str, Any]:

@@ -20,10 +20,10 @@ Floats = npt.NDArray[np.float32]
 
 def sample_size(width: int, rows: int, parameters: BuildParameters) -> int:
     """How many vectors of ``width`` numbers train an index of so many rows."""
-    wanted = parameters.sample_rate * parameters.partitions_for(rows)
-    wanted = min(max(wanted, MIN_SAMPLE), MAX_SAMPLE)
+    count = parameters.sample_rate * parameters.partitions_for(rows)
+    count = min(max(count, MIN_SAMPLE), MAX_SAMPLE)
     size = np.dtype(np.float32).itemsize * width * (8 if parameters.metric.of_bits else 1)
-    return max(1, min(wanted, parameters.budget // size))
+    return max(1, min(count, parameters.budget // size))
 
 
 def sample_of(
@@ -34,23 +34,23 @@ def sample_of(
     A vector that comes later replaces a random one with the probability that keeps the chances of
     all equal (Vitter's algorithm R).
     """
-    found: Floats | None = None
+    sample: Floats | None = None
     total = 0
     for batch in vectors:
         if not len(batch):
             continue
-        if found is None:
-            found = np.empty((size, as_floats(batch[:1]).shape[1]), np.float32)
+        if sample is None:
+            sample = np.empty((size, as_floats(batch[:1]).shape[1]), np.float32)
         new = max(0, min(size - total, len(batch)))
-        found[total : total + new] = as_floats(batch[:new])
-        places = random.integers(0, np.arange(total + new, total + len(batch)) + 1)
-        chosen = np.flatnonzero(places < size)
+        sample[total : total + new] = as_floats(batch[:new])
+        positions = random.integers(0, np.arange(total + new, total + len(batch)) + 1)
+        chosen = np.flatnonzero(positions < size)
         if len(chosen):  # of several for one place, numpy assigns the last
-            found[places[chosen]] = as_floats(batch[new + chosen])
+            sample[positions[chosen]] = as_floats(batch[new + chosen])
         total += len(batch)
-    if found is None:
+    if sample is None:
         return np.empty((0, 0), np.float32), 0
-    return found[:total], total
+    return sample[:total], total
 
 
 def as_floats(vectors: npt.NDArray[Any]) -> Floats:

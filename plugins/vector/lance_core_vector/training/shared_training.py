@@ -24,9 +24,9 @@ def shared_training(
     ``sample`` returns about as many of the ``num_rows`` rows as it is asked for. Raises
     `TooFewRowsError`.
     """
-    kind = sample(1).type
-    parameters.check_column(kind)
-    vector = one_vector(kind)
+    data_type = sample(1).type
+    parameters.check_column(data_type)
+    vector = one_vector(data_type)
     count = parameters.partitions_for(num_rows)
     rows = sample(sample_size(vector.list_size, num_rows, parameters))
     training = train(rows, replace(parameters, num_partitions=count), lambda *_: None)
