@@ -22,6 +22,21 @@ def has_dictionaries(type_: pa.DataType) -> bool:
     return any(has_dictionaries(type_.field(i).type) for i in range(type_.num_fields))
 
 
+def bytes_of_rows(data: pa.Table | pa.RecordBatch) -> int:
+    """The bytes of ``data`` that fewer rows would not have: dictionaries do not count.
+
+    A slice of a dictionary array keeps all items, and so does a read of fewer rows of its page.
+    Dictionaries inside of nested types count.
+    """
+    size = int(data.nbytes)
+    for number, type_ in enumerate(data.schema.types):
+        if pa.types.is_dictionary(type_):
+            column = data.column(number)
+            chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+            size -= sum(chunk.dictionary.nbytes for chunk in chunks)
+    return size
+
+
 def copied(array: pa.Array) -> pa.Array:
     """A copy of the rows of ``array`` in memory that holds only these rows.
 

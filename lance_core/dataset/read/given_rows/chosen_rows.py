@@ -53,7 +53,7 @@ def read_chosen(
 
     def read(piece: _Piece) -> pa.Table:
         table = _read(snapshot, fields, piece, is_sparse=bool(described))
-        sizer.observe(table.num_rows, table.nbytes)
+        sizer.observe_data(table.num_rows, table)
         return table
 
     ahead = windows_ahead(snapshot, is_stream=True)

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from lance_core.dataset.read.steps.results import ScannedRows
 from lance_core.encodings.arrow.combine_chunks import combine_chunks, fitting_batches
+from lance_core.encodings.arrow.dictionary_items import bytes_of_rows
 from lance_core.encodings.arrow.zero_column_tables import concatenated, sliced
 from lance_core.errors import ResultTooLargeError
 
@@ -49,7 +50,7 @@ def in_batches(
 
 def _of_size(batch: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
     """The rows of ``batch`` in batches of about ``most`` bytes, and of at least one row."""
-    size, rows = batch.nbytes, batch.num_rows
+    size, rows = bytes_of_rows(batch), batch.num_rows
     if size <= most or rows <= 1:
         yield batch
         return
@@ -57,7 +58,7 @@ def _of_size(batch: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
     for start in range(0, rows, step):
         part = batch.slice(start, step)
         # Rows of different sizes: a part that is far too large is divided again.
-        if part.nbytes > 2 * most:
+        if bytes_of_rows(part) > 2 * most:
             yield from _of_size(part, most)
         else:
             yield part
@@ -77,7 +78,7 @@ def _whole(
             continue
         rest = 0 if is_last and not sizes.exact else rows % sizes.most_rows
         if rest == rows:
-            if not sizes.exact and sum(table.nbytes for table in waiting) >= sizes.enough_bytes:
+            if not sizes.exact and sum(map(bytes_of_rows, waiting)) >= sizes.enough_bytes:
                 rest = 0
             else:
                 continue

@@ -70,7 +70,7 @@ def _all_rows(reads: ScanReads, span: Span) -> FoundRows:
     if len(rows) == 0:
         return FoundRows(reads.nothing)
     data = _read_early(reads, span, reads.columns.early, rows)
-    reads.sizer.observe(span.num_rows, data.nbytes)
+    reads.sizer.observe_data(span.num_rows, data)
     return FoundRows(reads.projected(data), fragment_edges(span.source, rows))
 
 
@@ -85,30 +85,30 @@ def _filtered_rows(reads: ScanReads, span: Span) -> FoundRows | PendingRows:
     if is_whole:
         early = early._replace(fields=early.fields + columns.late_fields)
     tested = _read_early(reads, span, early, rows)
-    mask, read_bytes = reads.mask(tested), tested.nbytes
+    mask = reads.mask(tested)
     if not mask.any():
-        reads.sizer.observe(span.num_rows, read_bytes)
+        reads.sizer.observe_data(span.num_rows, tested)
         return FoundRows(reads.nothing)
     positions = np.flatnonzero(mask)
     passed = subset(rows, positions)
     matches = tested if len(positions) == len(rows) else take_rows(tested, from_numpy(positions))
     if columns.may_wait and not is_whole and len(positions) * limits.sparse <= len(rows):
-        reads.sizer.observe(span.num_rows, read_bytes)
+        reads.sizer.observe_data(span.num_rows, tested)
         return PendingRows(span.source, passed.numbers, matches)
-    data = matches
+    data, read = matches, [tested]
     if not is_whole:
         # The window is observed once, with all columns: those of the filter alone would make the
         # windows far too large that other threads begin meanwhile.
         data = late_columns(reads, span.source, passed, matches)
-        read_bytes += data.nbytes
-    reads.sizer.observe(span.num_rows, read_bytes)
+        read.append(data)
+    reads.sizer.observe_data(span.num_rows, *read)
     return FoundRows(reads.projected(data), fragment_edges(span.source, passed))
 
 
 def _mask(reads: ScanReads, span: Span, rows: Rows) -> npt.NDArray[np.bool_]:
     """True for those of ``rows`` that satisfy the filter, of which only its columns are read."""
     tested = _read_early(reads, span, reads.columns.early, rows)
-    reads.sizer.observe(span.num_rows, tested.nbytes)
+    reads.sizer.observe_data(span.num_rows, tested)
     return reads.mask(tested)
 
 

@@ -69,5 +69,5 @@ def _matches(reads: ScanReads, find: FindKeys, span: Span) -> ValueMatches:
         if matches is not None:
             return matches
     data = reads.all_rows.read(span.source, StepColumns(fields), rows)
-    reads.sizer.observe(span.num_rows, data.nbytes)
+    reads.sizer.observe_data(span.num_rows, data)
     return find(data)

@@ -102,7 +102,7 @@ def _completed(
             assert budget is not None
             sizer.observe(count, budget)  # several times what it aims at, so fewer rows are next
             continue
-        sizer.observe(count, completed.table.nbytes)
+        sizer.observe_data(count, completed.table)
         yield completed
         start += count
 

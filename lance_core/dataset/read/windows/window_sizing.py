@@ -9,8 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+import pyarrow as pa
+
 from lance_core.dataset.read.columns.widths import fixed_bytes, num_columns
 from lance_core.dataset.read.scan_tuning import tuning
+from lance_core.encodings.arrow.dictionary_items import bytes_of_rows
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
@@ -84,6 +87,19 @@ class WindowSizer:
             return
         fitting = self._bytes.rows(rows, size, self._unit)
         self._rows = self._whole(min(fitting, tuning().stream.growth * rows, self._most))
+
+    def observe_data(self, rows: int, *data: pa.Table) -> None:
+        """Report what was read for a window of ``rows`` rows; dictionaries do not count.
+
+        A dictionary is as large for fewer rows: a window that shrank because of it would end at a
+        single row.
+        """
+        if self._bytes is None:
+            return
+        size = sum(table.nbytes for table in data)
+        if size > self._bytes.target // 2:  # looking for dictionaries costs time for each column
+            size = sum(map(bytes_of_rows, data))
+        self.observe(rows, size)
 
     def _whole(self, rows: int) -> int:
         return max(1, rows if rows < self._unit else rows - rows % self._unit)

@@ -196,7 +196,7 @@ class UpdateCondition:
         """For each pair of a target address and a source row, True if the condition holds."""
         chosen = take_rows(rows.select(self._source_names), from_numpy(pairs))
         read = rows_at(self._snapshot, addresses, self._target)
-        self.sizer.observe(len(pairs), chosen.nbytes + read.nbytes)
+        self.sizer.observe_data(len(pairs), chosen, read)
         sides = {SOURCE: chosen, TARGET: read}
         data = {side: _struct(table) for side, table in sides.items() if table.num_columns}
         return self._evaluated(data, len(pairs))

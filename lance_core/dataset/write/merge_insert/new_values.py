@@ -13,6 +13,7 @@ from lance_core.dataset.write.merge_insert.decide import Decision
 from lance_core.dataset.write.merge_insert.source import Source
 from lance_core.dataset.write.merge_insert.target import Addresses, OldRows
 from lance_core.encodings.arrow.combine_chunks import combine_chunks
+from lance_core.encodings.arrow.dictionary_items import bytes_of_rows
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.kernels.numpy.integer_index import Int64Array
@@ -76,7 +77,7 @@ class NewValues:
 
 def _pieces(numbers: Int64Array, rows: pa.Table) -> Iterator[slice]:
     """Pieces of ``numbers`` of at most `PIECE_BYTES` of ``rows``."""
-    most = max(1, PIECE_BYTES * max(1, rows.num_rows) // max(1, rows.nbytes))
+    most = max(1, PIECE_BYTES * max(1, rows.num_rows) // max(1, bytes_of_rows(rows)))
     stop = 0
     while stop < len(numbers):
         start, stop = stop, stop + most

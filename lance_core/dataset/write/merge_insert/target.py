@@ -223,7 +223,7 @@ class OldRows:
             part = addresses[start : start + self._sizer.rows]
             for first, stop in self._cuts(part):
                 rows = _read_at(self._snapshot, part[first:stop], self._fields, ())
-                self._sizer.observe(rows.num_rows, rows.nbytes)
+                self._sizer.observe_data(rows.num_rows, rows)
                 yield slice(start + first, start + stop), rows
             start += len(part)
 

@@ -213,7 +213,7 @@ def scan_fragment(snapshot: Snapshot, plan: ScanPlan) -> Callable[[Fragment], Ba
 
     def read(span: Span) -> list[pa.RecordBatch]:
         table = scan_table(snapshot, plan.of_spans((span,)))
-        sizer.observe(span.stop - span.start, table.nbytes)
+        sizer.observe_data(span.stop - span.start, table)
         return list(fitting_batches(table, table.schema))
 
     width = fixed_bytes(plan.projection.fields)

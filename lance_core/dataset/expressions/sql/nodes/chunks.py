@@ -49,5 +49,7 @@ def once_per_entry(node: Node, plan: Callable[[Node], Node]) -> Node | None:
 
 
 def _entries(chunk: pa.DictionaryArray, of_entry: Node) -> pa.Array:
+    if len(chunk.dictionary) > len(chunk):  # such as one window of a column of distinct values
+        return combine_chunks(evaluate(of_entry, pa.table({"": chunk.dictionary_decode()})))
     results = evaluate(of_entry, pa.table({"": chunk.dictionary}))
     return pc.take(combine_chunks(results), chunk.indices)

@@ -24,6 +24,7 @@ from lance_core.dataset.expressions.sql.nodes.size_limit import (
     scalar_bytes,
 )
 from lance_core.encodings.arrow.combine_chunks import with_few_chunks
+from lance_core.encodings.arrow.dictionary_items import bytes_of_rows
 from lance_core.errors import InvalidInputError, ResultTooLargeError, UnsupportedFeatureError
 from lance_core.schema.empty_arrays import empty_array, empty_batch
 
@@ -46,10 +47,10 @@ def evaluate(node: Node, data: pa.Table) -> pa.ChunkedArray:
 def _batches(node: Node, data: pa.Table) -> list[pa.RecordBatch]:
     """The rows of ``data`` in at least one batch; of several batches, only the node's columns."""
     batches: list[pa.RecordBatch] = data.to_batches()
-    if len(batches) == 1 and data.nbytes <= MAX_EVALUATED_BYTES:
+    if len(batches) == 1 and bytes_of_rows(data) <= MAX_EVALUATED_BYTES:
         return batches
     needed = data.select(list(dict.fromkeys(path[0] for path in paths([node]))))
-    if needed.nbytes <= MAX_EVALUATED_BYTES:
+    if bytes_of_rows(needed) <= MAX_EVALUATED_BYTES:
         batches = with_few_chunks(needed).to_batches()
     else:
         batches = [part for batch in needed.to_batches() for part in _cut(batch)]
@@ -58,7 +59,7 @@ def _batches(node: Node, data: pa.Table) -> list[pa.RecordBatch]:
 
 def _cut(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """The rows in batches of at most `MAX_EVALUATED_BYTES` each, or of one row."""
-    if batch.num_rows < 2 or batch.nbytes <= MAX_EVALUATED_BYTES:
+    if batch.num_rows < 2 or bytes_of_rows(batch) <= MAX_EVALUATED_BYTES:
         yield batch
         return
     middle = batch.num_rows // 2
