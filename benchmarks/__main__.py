@@ -35,6 +35,8 @@ from benchmarks import (
 )
 from benchmarks.machine import describe
 from benchmarks.report import Report
+from benchmarks.service.concurrent import concurrent
+from benchmarks.service.small_operations import small_operations
 from benchmarks.subjects import Ours, Parquet, Pylance, Subject, Vortex
 from benchmarks.tables import TableBenchmark
 from benchmarks.texts import group as text
@@ -53,6 +55,7 @@ GROUPS = {
     "versions": versions.versions,
     "vectors": vectors.vectors,
     "text": text.text,
+    "concurrent": concurrent,
 }
 """Groups that choose the file versions themselves."""
 
@@ -67,6 +70,7 @@ BY_VERSION = {
     "columns-wide": columns_wide.columns_wide,
     "compaction": compaction.compaction,
     "cores": cores.cores,
+    "small-operations": small_operations,
 }
 """Groups that run once for each file version."""
 
@@ -77,6 +81,7 @@ PARTS = {
     "changes": ("commits", "deletes", "columns", "updates", "merges"),
     "many": ("small-files", "columns-wide", "versions"),
     "processes": ("memory", "startup", "cores"),
+    "service": ("small-operations", "concurrent"),
 }
 """Groups that run together by one name; `compaction`, `indices`, `vectors` and `text` are
 the others."""

@@ -28,6 +28,7 @@ COLOURS = {
     f"{PEER} re-encode": ("blue", False),
     "vortex": ("yellow", True),
     "numpy": ("green", False),
+    "sqlite": ("grey", False),
     "parquet": ("grey", True),
     "cp": ("grey", False),
     "fresh": ("grey", True),
@@ -41,6 +42,7 @@ TITLES = {
     "vortex": "Vortex",
     "fresh": "written at once",
     "numpy": "with numpy only",
+    "sqlite": "SQLite",
 }
 """Names of subjects that differ from those in the figures."""
 
@@ -146,6 +148,35 @@ CHARTS = {
     "compaction": Chart("Compact small files", _cases("compact"), ("copy", f"{PEER} re-encode")),
     "compacted": Chart(
         "Read a compacted table with lance-core", _cases(f"scan by {OURS}"), ("copy", "fresh")
+    ),
+    "small-operations": Chart(
+        "Operations on a table of 1,000 rows",
+        {
+            f"2.2 small: {name}": name
+            for name in (
+                "open and count",
+                "open and scan",
+                "open and filter",
+                "take a row",
+                "page of 100 rows",
+                "create 1,000 rows",
+                "append 10 rows",
+                "update a row",
+            )
+        },
+    ),
+    "concurrent": Chart(
+        "Requests of several threads of a process",
+        {
+            f"concurrent: {request} x {threads}": f"{title}, {threads}"
+            for request, title in (
+                ("take 10 rows", "take 10 rows of 500,000"),
+                ("lookup by BTREE", "look up a number"),
+                ("page of 100 rows", "page of 100 rows"),
+            )
+            for threads in ("1", "8")
+        },
+        measure="time by the number of requests",
     ),
     "text": Chart(
         "Search texts",

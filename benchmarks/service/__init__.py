@@ -1,0 +1,1 @@
+"""What services, scripts and notebooks do all day: operations on few rows, and many threads."""
