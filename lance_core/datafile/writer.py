@@ -30,7 +30,8 @@ from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.imports.on_demand import Part, load
-from lance_core.schema import Schema, described_in_file, has_blobs, has_blobs_v2
+from lance_core.schema import Schema, has_blobs, has_blobs_v2
+from lance_core.schema.blobs.views import as_stored
 from lance_core.store.base import ObjectWriter
 
 _PARALLEL_BYTES = 1 << 20
@@ -82,13 +83,13 @@ class FileWriter(FileOutput):
         limits = page_limits(schema.num_fields, options.data_cache_bytes, options.max_page_bytes)
         super().__init__(writer, schema, version)
         self._num_bytes = 0
-        self._stored = schema.with_changed_fields(described_in_file)
+        self._stored = as_stored(schema)
         self._output = AlignedOutput(writer, version)
         self._metadata = dict(schema.metadata)
         self._global_buffers: list[ByteRange] = []
         context = self._output.encode_context(registry, limits, blobs)
         self._context = context = replace(context, arrays_stay=options.batches_stay)
-        self._blobs = [n for n, field in enumerate(schema.complex_fields) if has_blobs(field)]
+        self._blobs = schema.derived("blob_fields", lambda: _blob_fields(schema))
         self._waiting = _waiting_rows(schema, context)
         waiting = set(self._waiting.numbers)
         self._encoders: dict[int, FieldEncoder] = {}
@@ -277,6 +278,11 @@ class FileWriter(FileOutput):
         written = self._output.write_pages([page for _, page in pages])
         for (number, page), message in zip(pages, written, strict=True):
             self._pages[self._first_columns[number] + page.column] += message
+
+
+def _blob_fields(schema: Schema) -> Sequence[int]:
+    """The positions of the fields with blobs."""
+    return [n for n, field in enumerate(schema.complex_fields) if has_blobs(field)]
 
 
 def _batched(pages: Iterable[tuple[int, EncodedPage]]) -> Iterator[list[tuple[int, EncodedPage]]]:

@@ -25,6 +25,8 @@ def append_schema(table: Schema, data: pa.Schema, *, allow_subschema: bool = Tru
     `SchemaMismatchError` that lists the differences (at most 10), and the errors of
     `Schema.from_arrow`.
     """
+    if data.equals(table.to_arrow(), check_metadata=True):
+        return table
     differences: list[str] = []
     incoming = Schema.from_arrow(data)
     fields = _match(table.fields, incoming.fields, (), allow_subschema, differences)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import extension, logical_type
+
+T = TypeVar("T")
 
 UNASSIGNED = -1
 """Id of a field without an assigned id, and parent id of a top-level field."""
@@ -70,6 +72,29 @@ class Field:
         default=None, init=False, repr=False, compare=False
     )
     _arrow: pa.Field | None = dataclasses.field(default=None, init=False, repr=False, compare=False)
+    _derived: dict[str, Any] | None = dataclasses.field(
+        default=None, init=False, repr=False, compare=False
+    )
+
+    def derived(self, name: str, make: Callable[[], T]) -> T:
+        """The value that ``make`` returned at the first call with ``name``; do not change it.
+
+        For values that depend on the field alone, such as how its columns are written. Tables share
+        fields between versions, so that they are computed once for each table.
+        """
+        known = self._derived
+        if known is None:
+            known = {}
+            object.__setattr__(self, "_derived", known)
+        if name not in known:
+            known.setdefault(name, make())
+        value: T = known[name]
+        return value
+
+    def __reduce__(self) -> tuple[Callable[..., Field], tuple[dict[str, object]]]:
+        """Pickle without the derived values."""
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
+        return _from_values, (values,)
 
     @property
     def extension_name(self) -> str:
@@ -228,6 +253,10 @@ class Field:
         children = tuple(map(change, self.children))
         is_same = all(new is old for new, old in zip(children, self.children, strict=True))
         return self if is_same else self.with_children(children)
+
+
+def _from_values(values: Mapping[str, Any]) -> Field:
+    return Field(**values)
 
 
 def _with_bfloat16_items(arrow: pa.DataType, text: str) -> pa.DataType:

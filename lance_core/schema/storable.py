@@ -30,6 +30,10 @@ def check_storable(schema: Schema, version: str) -> None:
     Raises `InvalidInputError` for a reserved column name, and `UnsupportedFeatureError` for an
     unknown version or a type that the version has no encoding for, naming the path of the field.
     """
+    schema.derived(f"storable in {version}", lambda: _check_schema(schema, version))
+
+
+def _check_schema(schema: Schema, version: str) -> None:
     stores = _types_of(version)
     for name in schema.names:
         if name in RESERVED_NAMES:

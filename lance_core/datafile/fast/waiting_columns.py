@@ -32,7 +32,8 @@ class WaitingColumns(WaitingRows):
     @classmethod
     def of(cls, schema: Schema, context: EncodeContext) -> WaitingColumns | None:
         """None if few columns are small; or if there are blobs, which are encoded first."""
-        if any(map(has_blobs, schema.complex_fields)):
+        fields = schema.complex_fields
+        if schema.derived("has_blobs", lambda: any(map(has_blobs, fields))):
             return None
         columns = small_columns(schema, context, MIN_SHARED)
         return None if columns is None else cls(columns, schema.num_fields, context)

@@ -28,8 +28,9 @@ from lance_core.dataset.values.progress_bar import progress_bar
 from lance_core.dataset.write.discard_on_failure import discard_on_failure
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.schema import Schema, given_to_files, has_blobs_v2
+from lance_core.schema import Schema, has_blobs_v2
 from lance_core.schema.align import align_batch
+from lance_core.schema.blobs.views import as_given
 from lance_core.store.base import ObjectWriter
 from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.fragment import Fragment
@@ -106,7 +107,7 @@ def write_fragments(
     Without rows there are no fragments. After a failure the files written so far are removed,
     because no transaction references them yet.
     """
-    schema = schema.with_changed_fields(given_to_files)
+    schema = as_given(schema)
     with (
         discard_on_failure(root) as files,
         _FragmentWriter(root, schema, options, files.data) as writer,

@@ -13,7 +13,7 @@ from lance_core.encodings.decoding import Int64Array
 def edges_of(lengths: npt.NDArray[np.integer[Any]] | npt.NDArray[np.bool_]) -> Int64Array:
     """The n + 1 int64 edges of n ``lengths``: item i is from ``edges[i]`` to ``edges[i + 1]``."""
     edges = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=edges[1:])
+    lengths.cumsum(out=edges[1:])
     return edges
 
 

@@ -16,6 +16,7 @@ from lance_core.errors import CorruptFileError, ResultTooLargeError
 
 _TEXT = frozenset(type_.id for type_ in (pa.string(), pa.large_string()))
 _VARIABLE = _TEXT | {pa.binary().id, pa.large_binary().id}
+_LARGE = frozenset(type_.id for type_ in (pa.large_string(), pa.large_binary()))
 
 
 class Spans(NamedTuple):
@@ -49,8 +50,7 @@ def is_text(type_: pa.DataType) -> bool:
 
 def offset_dtype(type_: pa.DataType) -> type[np.int32] | type[np.int64]:
     """The numpy type of the offsets of a variable-width type."""
-    large = pa.types.is_large_string(type_) or pa.types.is_large_binary(type_)
-    return np.int64 if large else np.int32
+    return np.int64 if type_.id in _LARGE else np.int32
 
 
 def variable_arrays(

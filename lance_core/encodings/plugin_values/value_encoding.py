@@ -8,7 +8,7 @@ nulls, lists, structs, pages and random access; it splits values into blocks, se
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -166,14 +166,23 @@ def check_value_encodings(field: Field, registry: EncodingRegistry) -> None:
 
     Raises `InvalidInputError` if a field that is not a leaf requests an encoding.
     """
+    for path, part in field.derived("value_encodings", lambda: _requested(field)):
+        value_encoding(part, path, registry)
+
+
+def _requested(field: Field) -> Sequence[tuple[str, Field]]:
+    """The leaf fields that request an encoding, with their paths; raises `InvalidInputError`."""
+    requests = []
     for path, part, is_leaf in _with_paths(field, field.name):
-        if is_leaf:
-            value_encoding(part, path, registry)
-        elif ENCODING_KEY in part.metadata:
+        if ENCODING_KEY not in part.metadata:
+            continue
+        if not is_leaf:
             raise InvalidInputError(
                 f"field {path!r}: {ENCODING_KEY!r} belongs to a field that holds values itself, "
                 f"not to one of type {part.storage_type}"
             )
+        requests.append((path, part))
+    return requests
 
 
 def refuse_value_encodings(fields: Iterable[Field], version: FileVersion) -> None:

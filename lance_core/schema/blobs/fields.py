@@ -69,7 +69,12 @@ def is_blob_v2(field: Field) -> bool:
 
 def has_blobs_v2(fields: Iterable[Field]) -> bool:
     """True if any of ``fields`` or of their descendants is a blob of version 2."""
-    return any(is_blob_v2(part) for field in fields for part in field.walk())
+    return any(
+        is_blob_v2(part)
+        for field in fields
+        if field.children or field.metadata
+        for part in field.walk()
+    )
 
 
 def has_blobs(field: Field) -> bool:

@@ -11,7 +11,13 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from lance_core.schema.blobs.fields import DESCRIPTION_V2, as_bytes, is_blob_v2
+from lance_core.schema.blobs.fields import (
+    DESCRIPTION_V2,
+    as_bytes,
+    described_in_file,
+    given_to_files,
+    is_blob_v2,
+)
 from lance_core.schema.field import BLOB_KEY, UNASSIGNED, Field
 from lance_core.schema.logical_type import logical_type_of
 from lance_core.schema.tree import Schema
@@ -26,6 +32,16 @@ def with_descriptions(schema: Schema) -> Schema:
     version 2.
     """
     return schema.derived("with_descriptions", lambda: schema.with_changed_fields(_described))
+
+
+def as_given(schema: Schema) -> Schema:
+    """``schema`` as file writers accept it, see `given_to_files`."""
+    return schema.derived("as_given", lambda: schema.with_changed_fields(given_to_files))
+
+
+def as_stored(schema: Schema) -> Schema:
+    """``schema`` as data files store it, see `described_in_file`."""
+    return schema.derived("as_stored", lambda: schema.with_changed_fields(described_in_file))
 
 
 def with_bytes(schema: Schema) -> Schema:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings.arrow.fixed_width import bits_from
-from lance_core.encodings.arrow.strings import is_variable, offset_dtype
+from lance_core.encodings.arrow.strings import offset_dtype
 from lance_core.encodings.decoding import Offsets
 from lance_core.encodings.v2_1.codecs.values import (
     FixedSizeListValues,
@@ -28,22 +30,21 @@ def values_of(array: pa.Array) -> Values:
     `UnsupportedFeatureError` for types without values of their own (lists, maps, dictionaries) and
     for null children of structs.
     """
-    type_ = array.type
-    if pa.types.is_fixed_size_list(type_):
-        return _lists(array)
-    if pa.types.is_struct(type_):
-        return _structs(array)
-    if is_variable(type_):
-        return _variable(array)
-    is_fixed = pa.types.is_primitive(type_) or pa.types.is_decimal(type_)
-    if not is_fixed and not pa.types.is_fixed_size_binary(type_):
-        raise UnsupportedFeatureError(f"values of type {type_} cannot be compressed")
-    data = array.buffers()[1] or _EMPTY
-    bits = int(type_.bit_width)
+    values = _VALUES_OF.get(array.type.id)
+    if values is None:
+        raise UnsupportedFeatureError(f"values of type {array.type} cannot be compressed")
+    return values(array)
+
+
+def _fixed(array: pa.Array) -> FixedWidth:
+    _, data, *_ = array.buffers()
+    if data is None:
+        data = _EMPTY
+    bits, count = array.type.bit_width, len(array)
     if bits == 1:
-        return FixedWidth(bits_from(data, array.offset, len(array)), 1, len(array))
+        return FixedWidth(bits_from(data, array.offset, count), 1, count)
     width = bits // 8
-    return FixedWidth(data.slice(array.offset * width, len(array) * width), bits, len(array))
+    return FixedWidth(data.slice(array.offset * width, count * width), bits, count)
 
 
 def validity_of(array: pa.Array) -> pa.Buffer | None:
@@ -96,3 +97,20 @@ def _structs(array: pa.StructArray) -> StructValues:
         raise UnsupportedFeatureError("children of packed structs cannot be null")
     children = [values_of(array.field(number)) for number in range(array.type.num_fields)]
     return StructValues(tuple(children), len(array))
+
+
+_SAMPLES = (
+    *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64()),
+    *(pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(), pa.float16(), pa.float32(), pa.float64()),
+    *(pa.date32(), pa.date64(), pa.time32("s"), pa.time64("us"), pa.timestamp("s")),
+    *(pa.duration("s"), pa.month_day_nano_interval(), pa.binary(1)),
+    *(pa.decimal32(1), pa.decimal64(1), pa.decimal128(1), pa.decimal256(1)),
+)
+"""A type of each kind whose values have a fixed width."""
+
+_VALUES_OF: dict[int, Callable[[pa.Array], Values]] = {
+    **{type_.id: _fixed for type_ in _SAMPLES},
+    **{t.id: _variable for t in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())},
+    pa.list_(pa.int8(), 1).id: _lists,
+    pa.struct([]).id: _structs,
+}

@@ -59,6 +59,20 @@ def _width(type_: pa.DataType | None) -> int:
     return width if width < 8 * NARROW else -1
 
 
+def _small(schema: Schema) -> tuple[Int64Array, Int64Array, int]:
+    """The positions and widths (see `_width`) of small columns; their number less that of types."""
+    types: Sequence[pa.DataType | None]
+    if schema.is_plain:
+        types = schema.storage_schema().types
+    else:
+        types = list(map(_plain_type, schema.fields))
+    kinds: dict[pa.DataType | None, int] = {}
+    codes = np.array([kinds.setdefault(type_, len(kinds)) for type_ in types], np.int64)
+    widths = np.array(list(map(_width, kinds)), np.int64)[codes]
+    numbers = np.flatnonzero(widths >= 0)
+    return numbers, widths[numbers], len(numbers) - len(np.unique(codes[numbers]))
+
+
 class SmallColumns:
     """Rows of columns that are too small for a page before the end of the file.
 
@@ -72,21 +86,12 @@ class SmallColumns:
         `num_shared` is the number of these fields, less the number of their types.
         """
         self._schema = schema
-        types: Sequence[pa.DataType | None]
-        if schema.is_plain:
-            types = schema.storage_schema().types
-        else:
-            types = list(map(_plain_type, schema.fields))
-        kinds: dict[pa.DataType | None, int] = {}
-        codes = np.array([kinds.setdefault(type_, len(kinds)) for type_ in types], np.int64)
-        widths = np.array(list(map(_width, kinds)), np.int64)[codes]
-        self.numbers = np.flatnonzero(widths >= 0)
-        self.num_shared = len(self.numbers) - len(np.unique(codes[self.numbers]))
-        self._num_fields = len(types)
+        small = schema.derived("small_columns", lambda: _small(schema))
+        self.numbers, self._widths, self.num_shared = small
+        self._num_fields = schema.num_fields
         # Encoders compare other sizes with these limits, too; here no limit must come into effect.
         self._arrays_stay = context.arrays_stay
         self._limit = min(MAX_BYTES, context.flush_bytes // 2, context.max_page_bytes)
-        self._widths = widths[self.numbers]
         self._sizes = np.zeros(len(self.numbers), np.int64)
         self._batches: list[pa.RecordBatch] = []
         self._num_rows = 0

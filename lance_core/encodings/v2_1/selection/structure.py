@@ -6,9 +6,6 @@ import enum
 from math import prod
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from lance_core.encodings.v2_1.codecs.arrow_values import values_of
 from lance_core.encodings.v2_1.codecs.values import (
     FixedSizeListValues,
     FixedWidth,
@@ -20,7 +17,6 @@ from lance_core.encodings.v2_1.selection.values import longest
 from lance_core.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.context import EncodeContext
     from lance_core.encodings.v2_1.selection.options import FieldOptions
 
 NARROW = 256
@@ -34,15 +30,12 @@ class Structure(enum.Enum):
     FULL_ZIP = "fullzip"
 
 
-def choose_structure(
-    array: pa.Array, options: FieldOptions, context: EncodeContext, has_lists: bool
-) -> Structure:
-    """The layout for the values of ``array``, a leaf with the ``options`` of its field.
+def choose_structure(values: Values, options: FieldOptions) -> Structure:
+    """The layout for the ``values`` of a leaf with the ``options`` of its field.
 
     Applies only to values without a dictionary; values with one are always in mini-blocks. Raises
     `InvalidInputError` if the metadata requests an unknown layout.
     """
-    values = values_of(array)
     # Before what is requested: each of the two encodings of packed structs occurs in one layout.
     if isinstance(values, StructValues):
         is_fixed = all(isinstance(child, FixedWidth) for child in values.children)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from lance_core.encodings.v2_1.write.blob_encoder import BlobFieldEncoder, BlobP
 from lance_core.encodings.v2_1.write.leaf_encoder import LeafEncoder, PagesOfLeaf
 from lance_core.encodings.v2_1.write.page_encoder import PageEncoder
 from lance_core.errors import UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.align import to_storage
 from lance_core.schema.blobs.fields import has_blobs
 from lance_core.schema.storable import check_field
@@ -53,22 +55,48 @@ class TopLevelEncoder:
         for encoder, leaf in zip(self._leaves, shred(array, self._root), strict=True):
             yield from encoder.write(leaf, row)
 
-    def flush(self) -> Iterator[EncodedPage]:
+    def flush(self) -> Iterable[EncodedPage]:
         """See `FieldEncoder`."""
-        for encoder in self._leaves:
-            yield from encoder.flush()
+        return chain.from_iterable(map(LeafEncoder.flush, self._leaves))
 
     def column_encodings(self) -> Sequence[bytes]:
         """See `FieldEncoder`."""
         return [ColumnEncoding(values=Empty()).SerializeToString()] * len(self._leaves)
 
 
+@dataclass(frozen=True, slots=True)
+class _LeafPlan:
+    """What is known of a leaf column before its values; ``scale`` is its rows per row of the field.
+
+    ``is_blob``: True for descriptions of version 1 blobs.
+    """
+
+    path: str
+    scale: int
+    options: FieldOptions
+    is_blob: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _FieldPlan:
+    """What is known of a field before its values: its tree and its leaf columns, in pre-order."""
+
+    root: Node
+    leaves: tuple[_LeafPlan, ...]
+
+
 def field_encoder(field: Field, context: EncodeContext) -> FieldEncoder:
     """The 2.1 and 2.2 implementation of `lance_core.encodings.dispatch.field_encoder`."""
-    check_field(field, context.version.value)
-    if has_blobs(field):
+    version = context.version.value
+    if field.derived(f"has payloads in {version}", lambda: _has_payloads(field, version)):
         return BlobFieldEncoder(field, context, plain_encoder)
     return plain_encoder(field, context)
+
+
+def _has_payloads(field: Field, version: str) -> bool:
+    """True if the field has blobs; raises `UnsupportedFeatureError` if it cannot be stored."""
+    check_field(field, version)
+    return has_blobs(field)
 
 
 def plain_encoder(field: Field, context: EncodeContext) -> TopLevelEncoder:
@@ -77,18 +105,25 @@ def plain_encoder(field: Field, context: EncodeContext) -> TopLevelEncoder:
     Packed structs that describe blob payloads are encoded like other packed structs. Raises
     `UnsupportedFeatureError` for types without an encoding.
     """
-    root = _node(field)
+    plan = field.derived("columns of 2.1", lambda: _plan(field))
     encoders = []
-    pairs = zip(root.paths(), _leaf_fields(field, field.name), strict=True)
-    for column, (nodes, (path, leaf)) in enumerate(pairs):
+    for column, leaf in enumerate(plan.leaves):
+        encoder: PagesOfLeaf
+        encoder = BlobPageEncoder(context) if leaf.is_blob else PageEncoder(leaf.options, context)
+        encoders.append(LeafEncoder(column, leaf.path, leaf.scale, encoder, context))
+    return TopLevelEncoder(field, plan.root, encoders)
+
+
+def _plan(field: Field) -> _FieldPlan:
+    root = _node(field)
+    leaves = []
+    for nodes, (path, leaf) in zip(root.paths(), _leaf_fields(field, field.name), strict=True):
         _check_leaf(leaf, path)
-        options = FieldOptions.of_leaf(leaf, field)
-        pages = PageEncoder(options, context)
         # The descriptions of version 2 have more members, and pages like any packed struct.
-        is_blob_v1 = leaf.is_blob and leaf.storage_type == DESCRIPTION
-        encoder: PagesOfLeaf = BlobPageEncoder(context) if is_blob_v1 else pages
-        encoders.append(LeafEncoder(column, path, _scale(nodes, path), encoder, context))
-    return TopLevelEncoder(field, root, encoders)
+        is_blob = leaf.is_blob and leaf.storage_type == DESCRIPTION
+        options = FieldOptions.of_leaf(leaf, field)
+        leaves.append(_LeafPlan(path, _scale(nodes, path), options, is_blob))
+    return _FieldPlan(root, tuple(leaves))
 
 
 def _has_column(field: Field) -> bool:

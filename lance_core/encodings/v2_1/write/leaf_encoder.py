@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import field
+from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
@@ -36,7 +37,7 @@ class _Waiting:
 class PagesOfLeaf(Protocol):
     """Encodes pages of a leaf, as `PageEncoder` does."""
 
-    def pages(self, leaf: Leaf) -> Iterator[tuple[LayoutPage, int]]:
+    def pages(self, leaf: Leaf) -> Iterable[tuple[LayoutPage, int]]:
         """The pages for at least one row, in order, each with its number of rows."""
 
 
@@ -58,13 +59,14 @@ class LeafEncoder:
         self._encoder = encoder
         self._waiting = _Waiting()
 
-    def write(self, leaf: Leaf, row: int) -> Iterator[EncodedPage]:
-        """Append the values of the rows from ``row`` on; yield the pages that are full."""
+    def write(self, leaf: Leaf, row: int) -> Iterable[EncodedPage]:
+        """Append the values of the rows from ``row`` on; returns the pages that are full.
+
+        Each page is encoded when it is asked for, and all must be.
+        """
         size, limit = _num_bytes(leaf.values), self._context.flush_bytes
         if size > limit // 2:
-            yield from self.flush()
-            yield from self._split(leaf, size, row)
-            return
+            return chain(self.flush(), self._split(leaf, size, row))
         waiting = self._waiting
         if not waiting.leaves:
             waiting.row = row
@@ -73,32 +75,34 @@ class LeafEncoder:
         waiting.num_bytes += size
         waiting.layer_bytes += _layer_bytes(leaf)
         if waiting.num_bytes > limit or waiting.layer_bytes > _LEVELS_PER_VALUE * limit:
-            yield from self.flush()
+            return self.flush()
+        return ()
 
-    def flush(self) -> Iterator[EncodedPage]:
-        """Yield pages for all buffered rows."""
+    def flush(self) -> Iterable[EncodedPage]:
+        """The pages of all buffered rows; each is encoded when it is asked for, and all must be."""
+        if not self._waiting.leaves:
+            return ()
         waiting, self._waiting = self._waiting, _Waiting()
-        if not waiting.leaves:
-            return
         try:
             parts = [joined(waiting.leaves)]
         except ResultTooLargeError:  # or one dictionary cannot hold the items of all dictionaries
             parts = waiting.leaves
         else:
             waiting.leaves.clear()
-        row = waiting.row
+        row, pages = waiting.row, []
         for leaf in parts:
-            yield from self._split(leaf, _num_bytes(leaf.values), row)
+            pages.append(self._split(leaf, _num_bytes(leaf.values), row))
             row += leaf.layers[0].count // self._scale
+        return chain.from_iterable(pages)
 
-    def _split(self, leaf: Leaf, size: int, row: int) -> Iterator[EncodedPage]:
+    def _split(self, leaf: Leaf, size: int, row: int) -> Iterable[EncodedPage]:
         """Split rows into pages of `EncodeContext.max_page_bytes`, as if rows were equal."""
         rows = leaf.layers[0].count // self._scale
         parts = max(1, min(-(-size // self._context.max_page_bytes), rows))
+        return self._pages(leaf, row) if parts == 1 else self._parts(leaf, rows, parts, row)
+
+    def _parts(self, leaf: Leaf, rows: int, parts: int, row: int) -> Iterator[EncodedPage]:
         step = -(-rows // parts) * self._scale
-        if parts == 1:
-            yield from self._pages(leaf, row)
-            return
         for start in range(0, rows * self._scale, step):
             stop = min(start + step, rows * self._scale)
             yield from self._pages(leaf.rows(start, stop), row + start // self._scale)

@@ -5,7 +5,8 @@ The order of preference is: all null, constant (2.2), dictionary, mini-block or 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.arrow.take import filter_rows
 from lance_core.encodings.plugin_values.value_encoding import find_value_encoding
 from lance_core.encodings.v2_1.codecs.arrow_values import values_of
+from lance_core.encodings.v2_1.codecs.values import FixedSizeListValues
 from lance_core.encodings.v2_1.levels.repdef import ravel
 from lance_core.encodings.v2_1.pages.constant.writer import (
     constant_of,
@@ -44,6 +46,7 @@ from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext
+    from lance_core.encodings.v2_1.codecs.values import Values
     from lance_core.encodings.v2_1.levels.repdef import Levels
     from lance_core.encodings.v2_1.levels.shred import Leaf
     from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage
@@ -57,7 +60,7 @@ class PageEncoder:
     options: FieldOptions
     context: EncodeContext
 
-    def pages(self, leaf: Leaf) -> Iterator[tuple[LayoutPage, int]]:
+    def pages(self, leaf: Leaf) -> Iterable[tuple[LayoutPage, int]]:
         """The pages for at least one row, in order, each with its number of rows.
 
         The result has several pages only if there are too many levels between values.
@@ -67,20 +70,12 @@ class PageEncoder:
         if page is None and self.options.encoding is not None:
             page = self._foreign(leaf, levels, self.options.encoding)
         if page is None:
-            dictionary = self._dictionary(leaf)
-            if dictionary is not None:
-                page = self._mini_block(leaf, levels, dictionary)
-            elif self._structure(leaf, levels) is Structure.FULL_ZIP:
-                page = self._full_zip(leaf, levels)
-            else:
-                page = self._mini_block(leaf, levels, None)
+            page = self._with_values(leaf, levels)
+        if page is None and rows == 1:
+            page = self._full_zip(leaf, levels)
         if page is not None:
-            yield page, rows
-        elif rows == 1:
-            yield self._full_zip(leaf, levels), rows
-        else:
-            for part in _parts(leaf, levels):
-                yield from self.pages(part)
+            return [(page, rows)]
+        return chain.from_iterable(map(self.pages, _parts(leaf, levels)))
 
     def _without_values(self, leaf: Leaf, levels: Levels) -> LayoutPage | None:
         """The page, if all values are null or equal; else None."""
@@ -117,23 +112,24 @@ class PageEncoder:
             return of_keys(array)
         return as_dictionary(array, self.options, self.context)
 
-    def _structure(self, leaf: Leaf, levels: Levels) -> Structure:
-        array = leaf.values
-        if pa.types.is_fixed_size_list(array.type) and _has_no_items(array):
-            return Structure.FULL_ZIP
-        return choose_structure(array, self.options, self.context, levels.rep is not None)
+    def _with_values(self, leaf: Leaf, levels: Levels) -> LayoutPage | None:
+        """The page with all values; None if there are too many levels between them."""
+        dictionary = self._dictionary(leaf)
+        if dictionary is not None:
+            items, data = encode_block(dictionary.items, self.options, self.context)
+            stored = StoredDictionary(items, data, dictionary.count)
+            return self._mini_block(leaf, levels, dictionary.indices, stored)
+        values = values_of(leaf.values)
+        if _has_no_items(values) or choose_structure(values, self.options) is Structure.FULL_ZIP:
+            return self._full_zip(leaf, levels)
+        return self._mini_block(leaf, levels, values, None)
 
     def _mini_block(
-        self, leaf: Leaf, levels: Levels, dictionary: ValuesWithDictionary | None
+        self, leaf: Leaf, levels: Levels, values: Values, dictionary: StoredDictionary | None
     ) -> LayoutPage | None:
+        """``values`` are those of ``leaf``, or their indices in the ``dictionary``."""
         options, context = self.options, self.context
-        stored, type_ = None, leaf.values.type
-        if dictionary is None:
-            values = values_of(leaf.values)
-        else:
-            values, type_ = dictionary.indices, pa.uint32()
-            items, data = encode_block(dictionary.items, options, context)
-            stored = StoredDictionary(items, data, dictionary.count)
+        type_ = leaf.values.type if dictionary is None else pa.uint32()
         encoded = mini_block_values(values, type_, options, context)
         large = context.version >= FileVersion.V2_2
         if not mini_block_can_hold(levels, encoded, large):
@@ -144,7 +140,7 @@ class PageEncoder:
             lambda part, edges: encode_levels(part, edges, context),
             large,
             context.kernels,
-            stored,
+            dictionary,
         )
 
     def _full_zip(self, leaf: Leaf, levels: Levels) -> LayoutPage:
@@ -161,13 +157,11 @@ class PageEncoder:
         return full_zip_page(levels, encoded)
 
 
-def _has_no_items(array: pa.FixedSizeListArray) -> bool:
-    """True if no list has a non-null item at the innermost level."""
-    size = array.type.list_size
-    items = array.values.slice(array.offset * size, len(array) * size)
-    if pa.types.is_fixed_size_list(items.type):
-        return _has_no_items(items)
-    return bool(items.null_count == len(items))
+def _has_no_items(values: Values) -> bool:
+    """True for fixed-size lists without a non-null item at the innermost level."""
+    if not isinstance(values, FixedSizeListValues):
+        return False
+    return not (values.values.bits and values.values.count)
 
 
 def _parts(leaf: Leaf, levels: Levels) -> Iterator[Leaf]:

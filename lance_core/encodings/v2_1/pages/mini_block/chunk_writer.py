@@ -5,21 +5,26 @@ The reverse of `lance_core.encodings.v2_1.pages.mini_block.chunk_parts` and ``ch
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.byte_ranges import BytesLike
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels import Kernels
 from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkForm
 
 Bytes = npt.NDArray[np.uint8]
 
+Sizes = TypeVar("Sizes", int, Int64Array)
+
 _FILL = 0xFE
 _ALIGNMENT = 8
+_FILLS = [bytes([_FILL]) * size for size in range(_ALIGNMENT)]
 MOST_LEVELS = _MAX_LEVEL_BYTES = (1 << 16) - 1
 """Maximum levels of a chunk, and bytes of its levels: the header stores both in 16 bits."""
 _MAX_SMALL = 1 << 15
@@ -48,28 +53,43 @@ def header_bytes(form: ChunkForm) -> int:
 
 def values_fit(form: ChunkForm, values: Sequence[ChunkPart]) -> bool:
     """True if chunks with these values, but without levels, do not exceed the maximum size."""
-    sizes = _sizes(form, Chunks(values[0].sizes, (), values))
-    return _within(sizes, form.large)
+    return _fit(form, values[0].sizes, values)
 
 
 def chunks_fit(form: ChunkForm, chunks: Chunks) -> bool:
     """True if the header and chunk word fields can hold all sizes."""
-    if int(chunks.num_levels.max()) > MOST_LEVELS:
+    if chunks.num_levels.max() > MOST_LEVELS:
         return False
-    if any(int(part.sizes.max()) > _MAX_LEVEL_BYTES for part in chunks.levels):
-        return False
-    sizes = _sizes(form, chunks)
-    return _within(sizes, form.large)
+    for part in chunks.levels:
+        if part.sizes.max() > _MAX_LEVEL_BYTES:
+            return False
+    return _fit(form, chunks.num_levels, (*chunks.levels, *chunks.values))
 
 
 def chunk_bytes(form: ChunkForm, chunks: Chunks, kernels: Kernels) -> tuple[pa.Buffer, Int64Array]:
     """The bytes of all chunks, which must fit (`chunks_fit`), and the size of each."""
+    if len(chunks.num_levels) == 1:
+        return _single_chunk(form, chunks)
     header = _header(form, chunks)
     heads = np.full(len(header), header.shape[1], np.int64)
     parts = [*chunks.levels, *chunks.values]
     octets = [np.frombuffer(part.data, np.uint8)[: int(part.sizes.sum())] for part in parts]
     sizes = np.stack([heads, *(part.sizes for part in parts)])
     return kernels.interleave_chunks([header.reshape(-1), *octets], sizes, _ALIGNMENT, _FILL)
+
+
+def _single_chunk(form: ChunkForm, chunks: Chunks) -> tuple[pa.Buffer, Int64Array]:
+    """`chunk_bytes` of a page of few rows, whose parts numpy takes longer to arrange."""
+    parts = (*chunks.levels, *chunks.values)
+    sizes = [int(part.sizes[0]) for part in parts]
+    unit = f"{len(chunks.values)}{'I' if form.large else 'H'}"
+    fields = f"<{1 + len(chunks.levels)}H{unit}"
+    pieces: list[BytesLike] = [struct.pack(fields, int(chunks.num_levels[0]), *sizes)]
+    pieces.append(_FILLS[-len(pieces[0]) % _ALIGNMENT])
+    for part, size in zip(parts, sizes, strict=True):
+        pieces += (memoryview(part.data)[:size], _FILLS[-size % _ALIGNMENT])
+    data = b"".join(pieces)
+    return pa.py_buffer(data), np.array([len(data)])
 
 
 def chunk_words(
@@ -87,12 +107,13 @@ def chunk_words(
     return pa.py_buffer(words.astype("<u4" if large else "<u2"))
 
 
-def _sizes(form: ChunkForm, chunks: Chunks) -> Int64Array:
-    """The bytes of each chunk, including header and padding."""
-    sizes = _aligned(np.full(len(chunks.num_levels), header_bytes(form)))
-    for part in (*chunks.levels, *chunks.values):
+def _fit(form: ChunkForm, like: Int64Array, parts: Sequence[ChunkPart]) -> bool:
+    """True if chunks, with padding, fit their words; ``like`` has an entry for each of them."""
+    sizes = np.zeros(len(like), np.int64)
+    sizes += _aligned(header_bytes(form))
+    for part in parts:
         sizes += _aligned(part.sizes)
-    return sizes
+    return bool(sizes.max() <= (_MAX_LARGE if form.large else _MAX_SMALL))
 
 
 def _header(form: ChunkForm, chunks: Chunks) -> Bytes:
@@ -104,9 +125,5 @@ def _header(form: ChunkForm, chunks: Chunks) -> Bytes:
     return np.concatenate(pieces, axis=1)
 
 
-def _within(sizes: Int64Array, large: bool) -> bool:
-    return int(np.max(sizes)) <= (_MAX_LARGE if large else _MAX_SMALL)
-
-
-def _aligned(positions: Int64Array) -> Int64Array:
+def _aligned(positions: Sizes) -> Sizes:
     return (positions + (_ALIGNMENT - 1)) // _ALIGNMENT * _ALIGNMENT

@@ -29,6 +29,10 @@ LevelEncoder = Callable[[LevelArray, Int64Array], tuple[CompressiveEncoding, pa.
 """Encodes levels, cut into chunks at edges, to a message, bytes, and the bytes per chunk."""
 
 
+_SURELY_FITS = 16 << 10
+"""Bytes of values that fit into a chunk of any form, together with its header."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredDictionary:
     """The encoded dictionary of a page, with ``count`` items."""
@@ -40,7 +44,8 @@ class StoredDictionary:
 
 def mini_block_can_hold(levels: Levels, values: Encoded, large: bool) -> bool:
     """True if chunks of these values, without their levels, fit into a page."""
-    return values_fit(_form(levels, values, large), _parts(values))
+    size = sum([buffer.size for buffer in values.buffers])
+    return size < _SURELY_FITS or values_fit(_form(levels, values, large), _parts(values))
 
 
 def mini_block_page(
@@ -72,7 +77,7 @@ def mini_block_page(
         encoding, data, sizes = encode_levels(levels.definition, edges)
         message.def_compression.CopyFrom(encoding)
         parts.append(ChunkPart(data, sizes))
-    num_levels = np.diff(edges) if parts else np.zeros(len(values.counts), np.int64)
+    num_levels = edges[1:] - edges[:-1] if parts else np.zeros(len(values.counts), np.int64)
     form, chunks = _form(levels, values, large), Chunks(num_levels, parts, _parts(values))
     if not chunks_fit(form, chunks):
         return None

@@ -201,13 +201,13 @@ def test_structs_of_booleans_or_structs_are_refused(child: pa.Array, encoding: E
     ],
 )
 def test_wide_values_are_zipped_unless_asked_for(
-    array: pa.Array, wanted: str | None, expected: Structure, encoding: Encoding
+    array: pa.Array, wanted: str | None, expected: Structure
 ) -> None:
     options = FieldOptions(structural_encoding=wanted)
-    assert choose_structure(array, options, encoding("2.2"), False) is expected
+    assert choose_structure(values_of(array), options) is expected
 
 
-def test_an_unknown_layout_is_refused(encoding: Encoding) -> None:
+def test_an_unknown_layout_is_refused() -> None:
     options = FieldOptions(structural_encoding="sparse")
     with pytest.raises(InvalidInputError, match="structural-encoding"):
-        choose_structure(TEXT, options, encoding("2.2"), False)
+        choose_structure(values_of(TEXT), options)
