@@ -34,15 +34,13 @@ Each: TypeAlias = Callable[[Look, Iterable[NewFile]], Iterator["CommitFileMissin
 """Applies a check to several files; yields the results in the order of the files, like ``map``."""
 
 
-def check_new_files(
-    store: ObjectStore, file: ManifestFile, before: ManifestFile | None, each: Each
-) -> None:
-    """Raise `CommitFileMissingError` if a new file of ``file`` is missing or incomplete.
+def check_new_files(store: ObjectStore, files: Iterable[NewFile], each: Each) -> None:
+    """Raise `CommitFileMissingError` if one of the `new_files` is missing or incomplete.
 
     Sends one request for each file. If the size of a file is unknown, only its existence is
     checked.
     """
-    for problem in each(lambda new_file: _problem(store, new_file), new_files(file, before)):
+    for problem in each(lambda new_file: _problem(store, new_file), files):
         if problem is not None:
             raise problem
 

@@ -8,13 +8,15 @@ exist while they are younger than `FRESH`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lance_core.commits import ancestry
 from lance_core.commits.ancestry import Doubt
 from lance_core.commits.base import CommitHandler
 from lance_core.commits.checked_handler import unchecked
 from lance_core.commits.handlers.directory import DirectoryCommitHandler
 from lance_core.commits.history import Version
-from lance_core.commits.new_files import check_new_files
+from lance_core.commits.new_files import NewFile, check_new_files, new_files
 from lance_core.commits.options import FRESH, CommitOptions
 from lance_core.errors import CommitFileMissingError, CommitUnknownError
 from lance_core.store.base import ObjectStore
@@ -42,6 +44,7 @@ class CommitVerification:
         self._is_free = store.has_views and self._has_folder
         """True if checking the table costs no request."""
         self._found_files = False
+        self._listed: tuple[ManifestFile, ManifestFile | None, Sequence[NewFile]] | None = None
 
     def at_files(self, file: ManifestFile, before: ManifestFile | None, is_slow: bool) -> None:
         """Raise `CommitFileMissingError` if a new file of the transaction is missing."""
@@ -49,8 +52,14 @@ class CommitVerification:
         if age is None or not self._brings_files:
             return
         if is_slow or self._is_free or (not self._found_files and age() > FRESH):
-            check_new_files(self._store, file, before, self._options.each)
+            check_new_files(self._store, self._new_files(file, before), self._options.each)
             self._found_files = True
+
+    def _new_files(self, file: ManifestFile, before: ManifestFile | None) -> Sequence[NewFile]:
+        """The `new_files`, which both checks of an attempt ask for."""
+        if self._listed is None or self._listed[0] is not file or self._listed[1] is not before:
+            self._listed = file, before, new_files(file, before)
+        return self._listed[2]
 
     def is_overtaken(self, base: Version | None) -> bool:
         """True if ``base`` (None: no table) is no longer the newest version."""
@@ -81,7 +90,7 @@ class CommitVerification:
         if not is_slow and not self._is_free:
             return
         try:
-            check_new_files(self._store, made.file, before, self._options.each)
+            check_new_files(self._store, self._new_files(made.file, before), self._options.each)
         except CommitFileMissingError as error:
             if is_certain and self._withdraw(made):
                 raise

@@ -78,7 +78,7 @@ class AlignedOutput:
         url = self.version.page_encoding_url
         rest = [(page.num_rows, url, page.encoding, first_row + page.priority) for page in pages]
         if len(pages) < _MIN_TOGETHER:
-            ranges = [self._write_page(page.buffers) for page in pages]
+            ranges = self._write_each(pages)
             return [
                 serialize_page(own, *page_fields)
                 for own, page_fields in zip(ranges, rest, strict=True)
@@ -91,22 +91,33 @@ class AlignedOutput:
             starts, sizes, counts, [page_end(*page_fields) for page_fields in rest]
         )
 
-    def _write_page(self, buffers: Sequence[BytesLike]) -> list[ByteRange]:
-        """Write buffers, each with its padding; returns their positions."""
-        sizes = [memoryview(data).nbytes for data in buffers]
-        if sum(sizes) > _MAX_COPIED_BYTES:
-            return list(map(self.write_aligned, buffers))
-        ranges = []
+    def _write_each(self, pages: Sequence[EncodedPage]) -> list[list[ByteRange]]:
+        """Write the buffers of pages, each with its padding; returns the positions of each page."""
+        ranges: list[list[ByteRange]] = []
         parts: list[BytesLike] = []
         position = self.position
-        for data, size in zip(buffers, sizes, strict=True):
-            stop = position + size
-            ranges.append(ByteRange(position, stop))
-            position = stop + -stop % ALIGNMENT
-            parts += (data, _PADDINGS[position - stop])
+        for page in pages:
+            ranges.append(own := [])
+            for data in page.buffers:
+                size = memoryview(data).nbytes
+                if size > _MAX_COPIED_BYTES or position - self.position > _MAX_COPIED_BYTES:
+                    self._write_joined(parts)
+                if size > _MAX_COPIED_BYTES:
+                    own.append(self.write_aligned(data))
+                    position = self.position
+                    continue
+                stop = position + size
+                own.append(ByteRange(position, stop))
+                position = stop + -stop % ALIGNMENT
+                parts += (data, _PADDINGS[position - stop])
+        self._write_joined(parts)
+        return ranges
+
+    def _write_joined(self, parts: list[BytesLike]) -> None:
+        """Write all ``parts``, and remove them from the list."""
         if parts:
             self._write(b"".join(parts))
-        return ranges
+            parts.clear()
 
     def _write_aligned(self, buffers: Sequence[BytesLike], sizes: Int64Array) -> Int64Array:
         """Write buffers, each with its padding, in few calls; returns their positions."""

@@ -8,7 +8,7 @@ is the position of these offsets. A value of zero bytes is null. See docs/format
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -32,8 +32,12 @@ def is_dictionary(field: Field) -> bool:
     return field.is_leaf and bool(pa.types.is_dictionary(field.storage_type))
 
 
-def dictionary_fields(schema: Schema) -> Iterable[Field]:
+def dictionary_fields(schema: Schema) -> Sequence[Field]:
     """The dictionary fields at any depth, in the order of their ids."""
+    return schema.derived("dictionary_fields", lambda: _dictionary_fields(schema))
+
+
+def _dictionary_fields(schema: Schema) -> Sequence[Field]:
     if schema.is_plain:
         return ()
     return sorted((f for f in schema.walk() if is_dictionary(f)), key=lambda field: field.id)

@@ -46,6 +46,10 @@ def stored_schema(data: pa.Schema, version: FileVersion, table: Schema | None) -
     """
     if not version.stores.blobs_v2:
         return data
-    if table is not None and any(field.is_blob for field in table.walk()):
+    if table is not None and table.derived("has_blobs_v1", lambda: _has_blobs_v1(table)):
         return data
     return upgraded(data)
+
+
+def _has_blobs_v1(table: Schema) -> bool:
+    return any(field.is_blob for field in table.walk())

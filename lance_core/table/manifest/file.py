@@ -83,17 +83,20 @@ def serialize_manifest_file(file: ManifestFile) -> bytes:
     Raises `UnsupportedFeatureError` for a 0.1 table with a dictionary column whose values are
     unknown.
     """
-    values, schema = _placed_dictionaries(file.manifest)
+    manifest = file.manifest
+    values, schema = _placed_dictionaries(manifest)
     parts = [values] if values else []
     position = len(values)
-    message = dataclasses.replace(file.manifest, schema=schema).to_proto()
+    if schema is not manifest.schema:
+        manifest = dataclasses.replace(manifest, schema=schema)
+    message = manifest.to_proto()
     if file.index_section is not None:
         message.index_section = position
         position += _add_section(parts, file.index_section)
     if file.transaction is not None:
         message.transaction_section = position
         position += _add_section(parts, file.transaction)
-    _add_section(parts, join(message, file.manifest.fragments))
+    _add_section(parts, join(message, manifest.fragments))
     parts.append(_TAIL.pack(position, _MAJOR, _MINOR, _MAGIC))
     return b"".join(parts)
 
@@ -123,11 +126,14 @@ def _placed_dictionaries(manifest: Manifest) -> tuple[bytes, Schema]:
     Releases before 1.0 also wrote values for 2.0 tables, which no reader uses. Their positions
     would be wrong in the new file and are set to zero.
     """
+    fields = dictionary_fields(manifest.schema)
+    if not fields:
+        return b"", manifest.schema
     stores_values = facts_of(manifest.storage_version).has_table_dictionaries
     parts: list[bytes] = []
     position = 0
     placed: dict[int, DictionaryValues] = {}
-    for field in dictionary_fields(manifest.schema):
+    for field in fields:
         if not stores_values:
             placed[field.id] = DictionaryValues(0, 0)
             continue

@@ -36,6 +36,12 @@ def values_of(array: pa.Array) -> Values:
     return values(array)
 
 
+def flat_values_of(array: pa.Array) -> FixedWidth | VariableWidth | None:
+    """`values_of` an array whose values have no parts; None for other types."""
+    values = _FLAT.get(array.type.id)
+    return None if values is None else values(array)
+
+
 def _fixed(array: pa.Array) -> FixedWidth:
     _, data, *_ = array.buffers()
     if data is None:
@@ -108,9 +114,13 @@ _SAMPLES = (
 )
 """A type of each kind whose values have a fixed width."""
 
-_VALUES_OF: dict[int, Callable[[pa.Array], Values]] = {
+_FLAT: dict[int, Callable[[pa.Array], FixedWidth | VariableWidth]] = {
     **{type_.id: _fixed for type_ in _SAMPLES},
     **{t.id: _variable for t in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())},
+}
+
+_VALUES_OF: dict[int, Callable[[pa.Array], Values]] = {
+    **_FLAT,
     pa.list_(pa.int8(), 1).id: _lists,
     pa.struct([]).id: _structs,
 }

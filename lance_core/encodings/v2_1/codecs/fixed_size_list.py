@@ -159,9 +159,8 @@ class FixedSizeListCodec(Codec):
             data = _chunk_bitmaps(values.values.data, counts, shape.items[-1])
         else:
             data = values.values.octets()
-        return Encoded(
-            encoding, (*buffers, pa.py_buffer(data)), np.stack([*all_sizes, sizes]), counts
-        )
+        table = np.stack([*all_sizes, sizes]) if all_sizes else sizes[None]
+        return Encoded(encoding, (*buffers, pa.py_buffer(data)), table, counts)
 
     def take(
         self,

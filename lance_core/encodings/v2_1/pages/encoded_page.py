@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
@@ -24,4 +24,5 @@ class LayoutPage(NamedTuple):
 
 def layers_of(levels: Levels) -> Sequence[RepDefLayer.ValueType]:
     """The kinds of the layers of ``levels``, innermost first, as messages store them."""
-    return cast("Sequence[RepDefLayer.ValueType]", levels.kinds.kinds)
+    kinds: Sequence[RepDefLayer.ValueType] = levels.kinds.kinds  # type: ignore[assignment]  # ints
+    return kinds

@@ -15,6 +15,9 @@ from lance_core.lazy_dataclass import dataclass
 CHUNK_VALUES = 4096
 """Maximum number of values of a chunk."""
 
+_BIT_BYTES = packed_bytes(1)
+"""Bytes of 1024 values that are packed in one bit each."""
+
 _SAMPLE = 64
 _BLOCK_HEAD = 8
 """Bytes of a run-length encoded block besides its entries."""
@@ -44,8 +47,8 @@ class Integers:
     @property
     def inline_size(self) -> int:
         """Bytes if packed in chunks of 1024, each with a width word; at most `size`."""
-        packed = int(self.widths.sum()) * packed_bytes(1) + len(self.widths) * self.words.itemsize
-        return min(packed, self.size)
+        packed = int(self.widths.sum()) * _BIT_BYTES + len(self.widths) * self.words.itemsize
+        return min(packed, self.words.nbytes)
 
     @property
     def block_size(self) -> int:
@@ -81,7 +84,7 @@ class Integers:
 
     def _most_runs(self, most: int, head: int) -> int:
         """The number of (value, length) entries in less than `size` and at most ``most`` bytes."""
-        return (min(most, self.size - 1) - head) // (self.words.itemsize + 1)
+        return (min(most, self.words.nbytes - 1) - head) // (self.words.itemsize + 1)
 
     def runs_beat(self, most: int, in_chunks: bool) -> bool:
         """True if run-length encoding takes less than `size` and at most ``most`` bytes.

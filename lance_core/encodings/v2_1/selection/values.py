@@ -46,16 +46,20 @@ def mini_block_values(
     that chunks cannot store.
     """
     size = CHUNK_BYTES if options.minichunk_size is None else max(options.minichunk_size, 0)
-    target = Target(Place.MINI_BLOCK, context.registry, chunk_bytes=size)
+    chain: tuple[str, ...]
     if isinstance(values, FixedSizeListValues):
-        return encode(values, target.with_chain("fixed_size_list"))
-    if isinstance(values, StructValues):
-        return encode(values, target.with_chain("packed_struct", "flat"))
-    if isinstance(values, VariableWidth):
+        chain = ("fixed_size_list",)
+    elif isinstance(values, StructValues):
+        chain = ("packed_struct", "flat")
+    elif isinstance(values, VariableWidth):
         chain = _text_chain(values, type_, options)
     else:
-        chain = (_fixed_codec(values, options, target.kernels),)
-    return _generally(encode(values, target.with_chain(*chain)), options, target)
+        chain = (_fixed_codec(values, options, context.kernels),)
+    target = Target(Place.MINI_BLOCK, context.registry, chain, chunk_bytes=size)
+    encoded = encode(values, target)
+    if options.compression is None or isinstance(values, FixedSizeListValues | StructValues):
+        return encoded
+    return _generally(encoded, options)
 
 
 def _fixed_codec(values: FixedWidth, options: FieldOptions, kernels: Kernels) -> str:
@@ -105,7 +109,7 @@ def longest(values: VariableWidth) -> int:
     return int((values.offsets[1:] - values.offsets[:-1]).max())
 
 
-def _generally(inner: Encoded, options: FieldOptions, target: Target) -> Encoded:
+def _generally(inner: Encoded, options: FieldOptions) -> Encoded:
     """Compress ``inner`` as requested, if it is large enough and becomes smaller."""
     if options.compression in (None, "none", "fsst"):
         return inner

@@ -13,9 +13,7 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     ConstantLayout,
     PageLayout,
 )
-from lance_core.encodings.arrow.fixed_width import has_fixed_width
-from lance_core.encodings.arrow.strings import is_variable
-from lance_core.encodings.v2_1.codecs.arrow_values import values_of
+from lance_core.encodings.v2_1.codecs.arrow_values import flat_values_of, values_of
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth
 from lance_core.encodings.v2_1.levels.repdef import BoolArray, LevelArray, Levels
 from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage, layers_of
@@ -70,36 +68,36 @@ def constant_of(array: pa.Array, valid: BoolArray | None) -> pa.Array | None:
 
     None if the values differ in any bit, and for types that constant pages do not support.
     """
-    type_ = array.type
-    is_fixed = has_fixed_width(type_) or pa.types.is_fixed_size_binary(type_)
-    if not is_fixed and not is_variable(type_):
-        return None
     if valid is not None:
         # Most columns are told by a sample, before all of their values are copied.
         first_valid = np.flatnonzero(valid[: 16 * _SAMPLE])[:_SAMPLE]
         if not _are_same(array.take(pa.array(first_valid))):
             return None
         array = array.filter(pa.array(valid))
-    elif not _are_same(array.slice(0, _SAMPLE)):
-        return None
     return array.slice(0, 1) if _are_same(array) else None
 
 
 def _are_same(array: pa.Array) -> bool:
-    values = values_of(array)
+    """True if all values are equal; False for types that constant pages do not support."""
+    values = flat_values_of(array)
+    if values is None:
+        return False
     if values.count < 2:
         return True
     if isinstance(values, VariableWidth):
         return texts_are_same(values)
-    if isinstance(values, FixedWidth) and values.bits != 1:
+    if values.bits != 1:
         return _all_rows_same(values.octets(), values.count)
     return array.true_count in (0, len(array))
 
 
 def texts_are_same(values: VariableWidth) -> bool:
     """True if all values, at least one, are equal."""
-    lengths = np.diff(values.offsets)
-    if (lengths != lengths[0]).any():
+    offsets = values.offsets
+    size = int(offsets[1])
+    if offsets[-1] != size * values.count:
+        return False
+    if (offsets[1:] - offsets[:-1] != size).any():
         return False
     return _all_rows_same(values.octets(), values.count)
 
@@ -107,6 +105,10 @@ def texts_are_same(values: VariableWidth) -> bool:
 def _all_rows_same(octets: np.ndarray, count: int) -> bool:
     """True if all ``count`` rows of bytes are equal."""
     width = len(octets) // count
+    first, last = octets[:width].tobytes(), octets[len(octets) - width :].tobytes()
+    sample = octets[: _SAMPLE * width]
+    if first != last or not (sample[width:] == sample[: len(sample) - width]).all():
+        return False
     # Each row equals the one before it.
     return bool((octets[width:] == octets[: len(octets) - width]).all())
 

@@ -31,6 +31,10 @@ _MAX_SMALL = 1 << 15
 _MAX_LARGE = (1 << 31) - 1
 
 
+SURELY_FITS = 16 << 10
+"""Bytes that fit into a chunk of any form, together with its header and padding."""
+
+
 class ChunkPart(NamedTuple):
     """One part of all chunks, concatenated; ``sizes`` are its bytes in each chunk."""
 
@@ -63,7 +67,10 @@ def chunks_fit(form: ChunkForm, chunks: Chunks) -> bool:
     for part in chunks.levels:
         if part.sizes.max() > _MAX_LEVEL_BYTES:
             return False
-    return _fit(form, chunks.num_levels, (*chunks.levels, *chunks.values))
+    size = 0
+    for part in (*chunks.levels, *chunks.values):
+        size += part.data.size
+    return size < SURELY_FITS or _fit(form, chunks.num_levels, (*chunks.levels, *chunks.values))
 
 
 def chunk_bytes(form: ChunkForm, chunks: Chunks, kernels: Kernels) -> tuple[pa.Buffer, Int64Array]:

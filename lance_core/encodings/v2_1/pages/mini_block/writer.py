@@ -16,6 +16,7 @@ from lance_core.encodings.v2_1.levels.repdef import LevelArray, Levels
 from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage, layers_of
 from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkForm
 from lance_core.encodings.v2_1.pages.mini_block.chunk_writer import (
+    SURELY_FITS,
     ChunkPart,
     Chunks,
     chunk_bytes,
@@ -27,10 +28,6 @@ from lance_core.lazy_dataclass import dataclass
 
 LevelEncoder = Callable[[LevelArray, Int64Array], tuple[CompressiveEncoding, pa.Buffer, Int64Array]]
 """Encodes levels, cut into chunks at edges, to a message, bytes, and the bytes per chunk."""
-
-
-_SURELY_FITS = 16 << 10
-"""Bytes of values that fit into a chunk of any form, together with its header."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +42,7 @@ class StoredDictionary:
 def mini_block_can_hold(levels: Levels, values: Encoded, large: bool) -> bool:
     """True if chunks of these values, without their levels, fit into a page."""
     size = sum([buffer.size for buffer in values.buffers])
-    return size < _SURELY_FITS or values_fit(_form(levels, values, large), _parts(values))
+    return size < SURELY_FITS or values_fit(_form(levels, values, large), _parts(values))
 
 
 def mini_block_page(
