@@ -68,6 +68,23 @@ class RowFlags:
         """The number of rows in the set."""
         return int(self.counts.sum())
 
+    def are_physical_rows(self, addresses: Addresses) -> bool:
+        """True if each of ``addresses`` is of a physical row of a fragment with rows in the set."""
+        if not len(addresses):
+            return True
+        if not len(self.ids):
+            return False
+        number = self._fragments_of(addresses >> _HIGH_BITS)
+        ends = (self.ids << _HIGH_BITS) + self.sizes.astype(np.uint64)
+        firsts, ends = (self.ids << _HIGH_BITS)[number], ends[number]
+        return bool(((addresses >= firsts) & (addresses < ends)).all())
+
+    def _fragments_of(self, ids: npt.NDArray[np.uint64]) -> Any:
+        """The index of each fragment among `ids`, if there are some; any of one that is absent."""
+        if len(self.ids) == 1:
+            return 0
+        return np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
+
     def contains(self, addresses: Addresses) -> npt.NDArray[np.bool_]:
         """True for each of ``addresses`` in the set.
 
@@ -77,9 +94,7 @@ class RowFlags:
         if not len(self.ids):
             return np.zeros(len(addresses), np.bool_)
         high, low = addresses >> _HIGH_BITS, (addresses & _LOW).astype(np.int64)
-        number: Any = 0  # of the fragment
-        if len(self.ids) > 1:
-            number = np.minimum(np.searchsorted(self.ids, high), len(self.ids) - 1)
+        number = self._fragments_of(high)
         known: npt.NDArray[np.bool_] = high == self.ids[number]
         is_whole = self.counts[number] == self.sizes[number]
         if np.all(is_whole):

@@ -111,7 +111,9 @@ class InvertedIndex(RankedIndex):
             hits = self._best(text_query, num_candidates)
             is_allowed = allowed.mask(hits.rows)
             if len(hits.rows) < num_candidates or np.count_nonzero(is_allowed) >= count:
-                return [Hits(hits.rows[is_allowed][:count], hits.scores[is_allowed][:count])]
+                if not is_allowed.all():
+                    hits = Hits(hits.rows[is_allowed], hits.scores[is_allowed])
+                return [Hits(hits.rows[:count], hits.scores[:count])]
             num_candidates *= 8
 
     def _best(self, query: PartitionQuery, count: int, allowed: AllowedRows | None = None) -> Hits:

@@ -98,7 +98,8 @@ def rank_index(
             answers = opened.top(query, count, allowed)
         for of_query, hits in zip(best, answers, strict=True):
             addresses, exist = _addresses(snapshot, segment, hits.rows)
-            if not (exist.all() and _are_in_fragments(snapshot, addresses)):
+            live = live_rows(snapshot, segment.fragments)
+            if not (exist.all() and live.are_physical_rows(addresses)):
                 name = index.stored.name
                 raise CorruptFileError(f"index {name!r} has rows that the table has not")
             of_query.append(Hits(addresses, hits.scores))
@@ -122,17 +123,6 @@ def _top_with_ties(
             for hits in answers
         ):
             return answers
-
-
-def _are_in_fragments(snapshot: Snapshot, addresses: RowNumbers) -> bool:
-    """True if each address is below the number of physical rows of its fragment."""
-    ordered = np.sort(addresses)
-    ids = ordered >> np.uint64(32)
-    is_last = np.append(ids[1:] != ids[:-1], True)[: len(ids)]
-    return all(
-        address & 0xFFFFFFFF < snapshot.physical_rows(snapshot.fragment(address >> 32))
-        for address in ordered[is_last].tolist()
-    )
 
 
 def allowed_rows(

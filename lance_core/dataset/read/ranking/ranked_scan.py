@@ -110,7 +110,8 @@ class RankedScan:
             plan.metrics.loads.append(loads)
         for ranked in answers:
             mask = query.accepts(ranked.scores)
-            hits.append(Hits(ranked.rows[mask][: query.k], ranked.scores[mask][: query.k]))
+            own = ranked if mask.all() else Hits(ranked.rows[mask], ranked.scores[mask])
+            hits.append(Hits(own.rows[: query.k], own.scores[: query.k]))
         columns = {
             ROW_ADDRESS: np.concatenate([ranked.rows for ranked in hits]),
             query.score_name: np.concatenate([ranked.scores for ranked in hits]),

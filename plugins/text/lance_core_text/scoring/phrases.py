@@ -27,8 +27,11 @@ def phrase_documents(keys: Sequence[Integers], positions: Sequence[int], slop: i
     for own, distance in zip(keys[1:], np.diff(positions).tolist(), strict=True):
         # The phrase goes on where the word before is at one of these positions. None is below that
         # of the first word of a document, so that no key of another document is in the range.
-        low = np.maximum(own - distance - slop, (own >> _POSITION_BITS) << _POSITION_BITS)
-        first = np.searchsorted(ends, low)
-        last = np.searchsorted(ends, own - distance, side="right")
-        ends = own[first < last]
-    return np.unique(ends >> _POSITION_BITS)
+        high = own - distance
+        low = np.maximum(high - slop, (own >> _POSITION_BITS) << _POSITION_BITS)
+        at = np.minimum(np.searchsorted(ends, low), len(ends) - 1)
+        ends = own[(ends[at] >= low) & (ends[at] <= high)] if len(ends) else ends
+    documents = ends >> _POSITION_BITS
+    is_first = np.append(True, documents[1:] != documents[:-1])[: len(documents)]
+    distinct: Integers = documents[is_first]
+    return distinct

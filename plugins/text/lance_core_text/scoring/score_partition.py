@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from lance_core.hookspecs.analyzers import Integers
 from lance_core_text.postings.partition import Partition
@@ -160,19 +161,28 @@ def _scores_of(
 ) -> Floats:
     """The scores of the documents ``chosen``."""
     scores = np.zeros(len(chosen), np.float32)
-    own = norms[chosen]
     for number, factor in factors:
         postings = partition.postings(number)
-        indices = np.searchsorted(postings.documents, chosen)
-        indices[indices == len(postings.documents)] = 0
-        has_term = postings.documents[indices] == chosen
-        share = weights(postings.frequencies[indices], own)
-        scores += np.where(has_term, factor * share, np.float32(0))
+        has_term = _contains(postings.documents, chosen)
+        frequencies = postings.frequencies[_contains(chosen, postings.documents)]
+        scores[has_term] += factor * weights(frequencies, norms[chosen[has_term]])
     return scores
 
 
-def _contains(sorted_values: Integers, values: Integers) -> np.ndarray:
-    """For each of ``values``, True if it is among ``sorted_values``."""
-    indices = np.searchsorted(sorted_values, values)
-    indices[indices == len(sorted_values)] = 0
-    return sorted_values[indices] == values if len(sorted_values) else np.zeros(len(values), bool)
+_TABLE_DOCUMENTS = 64
+"""Documents for each value that is looked up, up to which a table of all is made for it."""
+
+
+def _contains(documents: Integers, values: Integers) -> npt.NDArray[np.bool_]:
+    """For each of ``values``, True if it is among ``documents``; both ascend."""
+    if not len(documents) or not len(values):
+        return np.zeros(len(values), np.bool_)
+    end = max(int(documents[-1]), int(values[-1])) + 1
+    if end <= _TABLE_DOCUMENTS * len(values):
+        table = np.zeros(end, np.bool_)
+        table[documents] = True
+        return table[values]
+    indices = np.searchsorted(documents, values)
+    indices[indices == len(documents)] = 0
+    is_there: npt.NDArray[np.bool_] = documents[indices] == values
+    return is_there

@@ -25,6 +25,20 @@ def test_flags_have_the_rows_that_they_are_made_of() -> None:
     assert not RowFlags.of({}, []).contains(np.array([1], np.uint64)).any()
 
 
+def test_flags_tell_which_addresses_are_of_physical_rows() -> None:
+    sizes = {2: 3, 7: 5}
+    flags = RowFlags.of(sizes, [(2, np.array([1]))], whole=[7])
+    rows = [(id_ << 32) + row for id_, size in sizes.items() for row in range(size)]
+    assert flags.are_physical_rows(np.array(rows[::-1], np.uint64))
+    assert flags.are_physical_rows(np.empty(0, np.uint64))
+    for other in ((2 << 32) + 3, (7 << 32) + 5, 0, (3 << 32), (8 << 32)):
+        assert not flags.are_physical_rows(np.array([*rows, other], np.uint64))
+    assert not RowFlags.of({}, []).are_physical_rows(np.array(rows, np.uint64))
+    only = RowFlags.of(sizes, [], whole=[7])
+    assert only.are_physical_rows(np.array(rows[3:], np.uint64))
+    assert not only.are_physical_rows(np.array(rows, np.uint64))
+
+
 def test_whole_fragments_need_no_bits() -> None:
     sizes = {1: 70, 4: 10, 6: 20}
     flags = RowFlags.of(sizes, [(4, np.array([3, 9])), (6, np.arange(20))], whole=[1])
