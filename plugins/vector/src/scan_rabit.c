@@ -5,6 +5,8 @@
  */
 #include "signs.h"
 
+#define LINE 64 /* bytes that processors read at once */
+
 typedef struct {
     partitions_t partitions;
     const Py_buffer *added, *scales; /* of each partition, a number for each row */
@@ -62,8 +64,9 @@ WITH_FMA static inline float code_product_fma(const int8_t *code, const float *q
         return (product(code, s->query, s->width) + s->half) * scale + added * s->factors[number] +   \
                s->bases[number];                                                                      \
     }                                                                                                 \
-    target static void scan(const rabit_scan_t *s, best_t *best, int64_t number, int64_t first,       \
+    target static void scan(const void *context, best_t *best, int64_t number, int64_t first,         \
                             int64_t position) {                                                       \
+        const rabit_scan_t *s = context;                                                              \
         const int64_t rows = s->partitions.rows[number].len / 8;                                      \
         float scores[SCANNED];                                                                        \
         for (; first < rows; first += SCANNED) {                                                      \
@@ -78,28 +81,32 @@ SCAN(code_score, scan_codes, , code_product)
 #ifdef WITH_FMA
 SCAN(code_score_fma, scan_codes_fma, WITH_FMA, code_product_fma)
 
-WITH_FMA static int64_t scan_near(const rabit_scan_t *s, const small_tables_t *small, best_t *best, int64_t number,
-                                  int64_t position) {
-    return scan_shuffled(s->signs, small, best, number, position, s, code_score_fma);
+WITH_FMA static void read_code(const void *context, int64_t number, int64_t row) {
+    const rabit_scan_t *s = context;
+    const char *code = (const char *)s->partitions.codes[number].buf + row * s->width;
+    for (int64_t at = 0; at < s->width; at += LINE)
+        __builtin_prefetch(code + at);
+    __builtin_prefetch((const float *)s->added[number].buf + row);
+    __builtin_prefetch((const float *)s->scales[number].buf + row);
+}
+
+WITH_FMA static const char *scan_near(const rabit_scan_t *s, best_t *best) {
+    const exact_t exact = {s, code_score_fma, read_code, scan_codes_fma};
+    return scan_bounded(s->signs, best, &exact);
 }
 #endif
 
 static const char *scan_rabit(const rabit_scan_t *s, best_t *best) {
+    void (*scan)(const void *, best_t *, int64_t, int64_t, int64_t) = scan_codes;
     int64_t position = 0;
 #ifdef WITH_FMA
-    small_tables_t small;
-    const int with_signs = s->signs && has_fma() && 2 * s->signs->width <= MAX_SUMMED;
-    if (with_signs)
-        make_small(s->signs->tables, 2 * s->signs->width, &small);
+    if (s->signs && has_bounds(s->signs))
+        return scan_near(s, best);
+    if (has_fma())
+        scan = scan_codes_fma;
 #endif
     for (int64_t number = 0; number < s->partitions.number; number++) {
-#ifdef WITH_FMA
-        if (has_fma()) {
-            const int64_t first = with_signs ? scan_near(s, &small, best, number, position) : 0;
-            scan_codes_fma(s, best, number, first, position);
-        } else
-#endif
-            scan_codes(s, best, number, 0, position);
+        scan(s, best, number, 0, position);
         position += s->partitions.rows[number].len / 8;
     }
     return NULL;

@@ -14,18 +14,8 @@ INLINE float sign_score(const signs_t *s, int64_t number, int64_t row) {
            s->bases[number];
 }
 
-#ifdef WITH_FMA
-WITH_FMA static float score_of_signs(const void *context, int64_t number, int64_t row) {
-    return sign_score(context, number, row);
-}
-
-WITH_FMA static int64_t scan_signs_fma(const signs_t *s, const small_tables_t *small, best_t *best, int64_t number,
-                                       int64_t position) {
-    return scan_shuffled(s, small, best, number, position, s, score_of_signs);
-}
-#endif
-
-static void scan_rows(const signs_t *s, best_t *best, int64_t number, int64_t first, int64_t position) {
+static void offer_rest(const void *context, best_t *best, int64_t number, int64_t first, int64_t position) {
+    const signs_t *s = context;
     const int64_t rows = s->partitions.rows[number].len / 8;
     float scores[SCANNED];
     for (; first < rows; first += SCANNED) {
@@ -36,21 +26,29 @@ static void scan_rows(const signs_t *s, best_t *best, int64_t number, int64_t fi
     }
 }
 
+#ifdef WITH_FMA
+WITH_FMA static float score_of_signs(const void *context, int64_t number, int64_t row) {
+    return sign_score(context, number, row);
+}
+
+static void read_nothing(const void *context, int64_t number, int64_t row) {
+    (void)context, (void)number, (void)row; /* the bounds were computed from the same code */
+}
+
+WITH_FMA static const char *scan_signs_fma(const signs_t *s, best_t *best) {
+    const exact_t exact = {s, score_of_signs, read_nothing, offer_rest};
+    return scan_bounded(s, best, &exact);
+}
+#endif
+
 static const char *scan_signs(const signs_t *s, best_t *best) {
     int64_t position = 0;
 #ifdef WITH_FMA
-    small_tables_t small;
-    const int is_small = has_fma() && 2 * s->width <= MAX_SUMMED;
-    if (is_small)
-        make_small(s->tables, 2 * s->width, &small);
+    if (has_bounds(s))
+        return scan_signs_fma(s, best);
 #endif
     for (int64_t number = 0; number < s->partitions.number; number++) {
-        int64_t first = 0;
-#ifdef WITH_FMA
-        if (is_small)
-            first = scan_signs_fma(s, &small, best, number, position);
-#endif
-        scan_rows(s, best, number, first, position);
+        offer_rest(s, best, number, 0, position);
         position += s->partitions.rows[number].len / 8;
     }
     return NULL;

@@ -292,12 +292,13 @@ def best_in(
     if allowed is None:
         return _top(partitions, scorer, count, None)
     if allowed.share >= FEW_ALLOWED:
-        num_candidates = min(num_rows, int(1.25 * count / allowed.share) + _SPARE_ROWS)
-        hits = _top(partitions, scorer, num_candidates, None)
-        mask = allowed.mask(hits.rows)
-        is_all = num_candidates == num_rows or len(hits.rows) < num_candidates
-        if is_all or np.count_nonzero(mask) >= count:
-            return Hits(hits.rows[mask][:count], hits.scores[mask][:count])
+        more = min(num_rows, int(1.25 * count / allowed.share) + _SPARE_ROWS)
+        for num_candidates in (count, more) if allowed.share == 1 else (more,):
+            hits = _top(partitions, scorer, num_candidates, None)
+            mask = allowed.mask(hits.rows)
+            is_all = num_candidates == num_rows or len(hits.rows) < num_candidates
+            if is_all or np.count_nonzero(mask) >= count:
+                return Hits(hits.rows[mask][:count], hits.scores[mask][:count])
     mask = allowed.mask(np.concatenate([partition.rows for partition in partitions]))
     ends = np.cumsum([len(partition.rows) for partition in partitions])
     return _top(partitions, scorer, count, np.split(mask, ends[:-1]))
