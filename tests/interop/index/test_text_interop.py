@@ -19,6 +19,8 @@ from lance.file import LanceFileReader
 import lance_core
 import lance_core.query
 from lance_core_text import analyze
+from lance_core_text.postings.fst import Fst
+from lance_core_text.write.encode_fst import FstWriter
 from tests.text.corpus import texts
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
@@ -245,6 +247,33 @@ def test_postings_have_the_bytes_of_pylance(tmp_path: Path, kind: str) -> None:
                 row["_posting"] = [block[4:] for block in row["_posting"]]
         found.append({str(row): row for row in tables})
     assert found[0].keys() == found[1].keys()
+
+
+def test_transducers_of_terms_have_the_bytes_of_pylance(tmp_path: Path) -> None:
+    theirs, uri = create(tmp_path / "theirs", "default"), str(tmp_path / "t")
+    lance.write_dataset(pa.table({"id": range(ROWS), "t": documents()}), uri)
+    lance_core.dataset(uri).create_scalar_index("t", "INVERTED", token_set_format="fst")
+    rows = []
+    for path in (theirs, uri):
+        (tokens,) = Path(path).glob("_indices/*/part_0_tokens.lance")
+        rows.append(LanceFileReader(str(tokens)).read_all().to_table())
+    assert rows[0].schema == rows[1].schema
+    ((stored,), (own,)) = (table.to_pylist() for table in rows)
+    names = [name for name in stored if name != "_token_fst_bytes"]
+    assert [own[name] for name in names] == [stored[name] for name in names]
+    # The numbers of terms are in another order here: with those of pylance, all bytes are the same.
+    terms, numbers = Fst(pa.py_buffer(stored["_token_fst_bytes"])).items()
+    writer = FstWriter()
+    for term, number in zip(terms.to_pylist(), numbers.tolist(), strict=True):
+        writer.add([term], number)
+    assert writer.finish() == stored["_token_fst_bytes"]
+    for query in queries(lance.query, with_phrases=False):
+        expected = answer(lance, theirs, query)
+        assert answer(lance, uri, query) == pytest.approx(expected, rel=1e-5, abs=1e-6)
+    assert_same(uri, "default")
+    append(uri)
+    lance.dataset(uri).optimize.optimize_indices(num_indices_to_merge=10)
+    assert_same(uri, "default")
 
 
 @pytest.mark.parametrize("kind", ["positions", "french", "code", "format-1", "format-3"])

@@ -34,7 +34,7 @@ _HEADER = 16
 
 _FOOTER = 20
 
-_MAX_UNINDEXED = 32
+MAX_UNINDEXED = 32
 """Transitions of a node without an index by byte."""
 
 _MAX_NODES = 1 << 12
@@ -133,7 +133,7 @@ class Fst:
             count = 256 if data[end_of_bytes] == 1 else data[end_of_bytes]
         end_of_bytes -= 1
         distance_size, output_size = divmod(data[end_of_bytes], 16)
-        if count > _MAX_UNINDEXED:
+        if count > MAX_UNINDEXED:
             end_of_bytes -= 256
         of_bytes = end_of_bytes - count
         of_distances = of_bytes - count * distance_size

@@ -15,6 +15,8 @@ from lance_core_text.loops.near_terms import index_of
 from lance_core_text.postings.fst import Fst
 
 FST_BYTES = "_token_fst_bytes"
+FST_SIZE = "_token_next_id"
+FST_TERM_BYTES = "_token_total_length"
 TERM_COLUMN = "_token"
 NUMBER_COLUMN = "_token_id"
 

@@ -128,7 +128,7 @@ class _NewIndex:
             numbers = str(list(range(self._num_partitions)))
             writer.add_metadata(index_files.PARTITIONS_KEY, numbers)
             writer.add_metadata(index_files.PARAMETERS_KEY, texts.to_json())
-            writer.add_metadata(index_files.TERMS_KEY, "arrow")
+            writer.add_metadata(index_files.TERMS_KEY, form.token_set)
             for key, value in form.metadata.items():
                 writer.add_metadata(key, value)
 

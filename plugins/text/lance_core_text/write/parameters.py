@@ -10,7 +10,12 @@ from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.hookspecs.indices import InvertedIndexDetails
 from lance_core_text.analyzers.lookup import analyzer_named
 from lance_core_text.analyzers.parameters import CODE, TextParameters
-from lance_core_text.write.posting_format import BLOCK_SIZES, PostingFormat
+from lance_core_text.write.posting_format import (
+    BLOCK_SIZES,
+    SORTED_COLUMN,
+    TRANSDUCER,
+    PostingFormat,
+)
 
 DEFAULT_MEMORY = 512
 """MiB that a build may take beside documents."""
@@ -21,7 +26,14 @@ _BYTES_PER_TERM = 64
 FORMATS = {**{str(n): n for n in BLOCK_SIZES}, **{f"v{n}": n for n in BLOCK_SIZES}}
 """The formats of postings, by the names that users may give."""
 
-_OWN = ("kind", "memory_limit", "num_workers", "format_version", "document_granularity")
+_OWN = (
+    "kind",
+    "memory_limit",
+    "num_workers",
+    "format_version",
+    "document_granularity",
+    "token_set_format",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +41,14 @@ class BuildParameters:
     """How an index is built.
 
     ``texts``: how texts become terms. ``format_number``: the format of postings. ``memory_limit``:
-    MiB for terms and postings, half of it while texts are read, and half for runs.
+    MiB for terms and postings, half of it while texts are read, and half for runs. ``token_set``:
+    how terms are stored.
     """
 
     texts: TextParameters
     format_number: int = 2
     memory_limit: int = DEFAULT_MEMORY
+    token_set: str = SORTED_COLUMN
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> BuildParameters:
@@ -52,13 +66,15 @@ class BuildParameters:
             raise InvalidInputError(f"memory_limit is a number of MiB from 1 on, got {memory!r}")
         if workers is not None and (type(workers) is not int or workers < 0):
             raise InvalidInputError(f"num_workers is a number from 0 on, got {workers!r}")
-        return cls(texts, number, memory)
+        return cls(texts, number, memory, _token_set(options.get("token_set_format")))
 
     @property
     def form(self) -> PostingFormat:
         """The format of postings."""
         texts = self.texts
-        return PostingFormat(self.format_number, texts.block_size, texts.with_position)
+        return PostingFormat(
+            self.format_number, texts.block_size, texts.with_position, self.token_set
+        )
 
     @property
     def max_terms(self) -> int:
@@ -109,6 +125,13 @@ def _check_granularity(granularity: Any) -> None:
         raise InvalidInputError(f"document_granularity is 'row' or 'list_element', got {value!r}")
     if value == "list_element":
         raise UnsupportedFeatureError("text indices of the elements of lists as documents")
+
+
+def _token_set(name: Any) -> str:
+    known = (SORTED_COLUMN, TRANSDUCER)
+    if name is not None and name not in known:
+        raise InvalidInputError(f"token_set_format is 'arrow' or 'fst', got {name!r}")
+    return SORTED_COLUMN if name is None else str(name)
 
 
 def _with_format(texts: TextParameters, options: Mapping[str, Any]) -> tuple[TextParameters, int]:

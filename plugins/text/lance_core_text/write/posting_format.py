@@ -11,17 +11,22 @@ from lance_core_text.postings.blocks import BlockLayout
 BLOCK_SIZES = {1: 128, 2: 128, 3: 256}
 """The documents of a block of texts, by the number of the format."""
 
+SORTED_COLUMN, TRANSDUCER = "arrow", "fst"
+"""The ways in which the terms of a partition are stored."""
+
 
 @dataclass(frozen=True, slots=True)
 class PostingFormat:
     """Format ``number``, from 1 to 3, with or without positions.
 
     ``block_size``: the documents of a block, 128 or 256. With 128, format 3 is as format 2.
+    ``token_set``: how terms are stored, `SORTED_COLUMN` or `TRANSDUCER`.
     """
 
     number: int
     block_size: int
     with_positions: bool
+    token_set: str = SORTED_COLUMN
 
     @property
     def layout(self) -> BlockLayout:

@@ -1,4 +1,4 @@
-"""Write the files of a partition."""
+"""Write the files of a partition: documents, terms, and postings."""
 
 from __future__ import annotations
 
@@ -10,18 +10,15 @@ import pyarrow as pa
 
 from lance_core_text.postings import index_files
 from lance_core_text.postings.partition import NUM_TOKENS, ROW_ID
-from lance_core_text.postings.token_set import NUMBER_COLUMN, TERM_COLUMN
 from lance_core_text.write.posting_columns import MAX_POSTINGS, PostingColumns, term_ranges
+from lance_core_text.write.posting_format import TRANSDUCER
 from lance_core_text.write.posting_lists import Documents, PostingLists, joined
+from lance_core_text.write.token_sets import SortedColumn, TokenSetWriter, Transducer
 
 if TYPE_CHECKING:
     from lance_core.hookspecs.indices import IndexOutput
     from lance_core_text.write.posting_format import PostingFormat
 
-_TERM_FIELDS = (
-    pa.field(TERM_COLUMN, pa.string(), nullable=False),
-    pa.field(NUMBER_COLUMN, pa.uint32(), nullable=False),
-)
 _DOCUMENT_FIELDS = (
     pa.field(ROW_ID, pa.uint64(), nullable=False),
     pa.field(NUM_TOKENS, pa.uint32(), nullable=False),
@@ -42,19 +39,21 @@ def write_partition(
         writer.write(pa.RecordBatch.from_arrays(columns, schema=schema))
         writer.add_metadata(index_files.TOTAL_KEY, str(documents.total_length))
     columns_of = PostingColumns(documents, form)
-    terms_schema, postings_schema = pa.schema(_TERM_FIELDS), pa.schema(columns_of.fields)
+    tokens: TokenSetWriter = Transducer() if form.token_set == TRANSDUCER else SortedColumn()
+    postings_schema = pa.schema(columns_of.fields)
     with (
-        output.create(index_files.tokens_file(number), terms_schema) as terms,
+        output.create(index_files.tokens_file(number), tokens.schema) as terms,
         output.create(index_files.postings_file(number), postings_schema) as postings,
     ):
-        first = 0
         for part in _groups(lists):
-            numbers = np.arange(first, first + len(part.terms), dtype=np.uint32)
-            columns = [part.terms.cast(pa.string()), pa.array(numbers)]
-            terms.write(pa.RecordBatch.from_arrays(columns, schema=terms_schema))
+            terms_of_part = tokens.add(part.terms)
+            if terms_of_part is not None:
+                terms.write(terms_of_part)
             columns = columns_of.encoded(part)
             postings.write(pa.RecordBatch.from_arrays(columns, schema=postings_schema))
-            first += len(part.terms)
+        last_terms = tokens.finish()
+        if last_terms is not None:
+            terms.write(last_terms)
         for key, value in form.metadata.items():
             postings.add_metadata(key, value)
 

@@ -1,0 +1,84 @@
+"""How the terms of a partition are written: a sorted column beside their numbers, or a transducer.
+
+A term has the number of its posting list. Terms come in ascending order, part by part.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core_text.postings.token_set import (
+    FST_BYTES,
+    FST_SIZE,
+    FST_TERM_BYTES,
+    NUMBER_COLUMN,
+    TERM_COLUMN,
+)
+from lance_core_text.write.encode_fst import FstWriter
+
+
+class TokenSetWriter(Protocol):
+    """Makes the rows of the file of terms; ``schema``: its columns."""
+
+    schema: pa.Schema
+
+    def add(self, terms: pa.Array) -> pa.RecordBatch | None:
+        """The rows of further terms, None if they are written at the end."""
+
+    def finish(self) -> pa.RecordBatch | None:
+        """The rows that are left."""
+
+
+class SortedColumn:
+    """Terms and numbers, one a row."""
+
+    schema = pa.schema(
+        [
+            pa.field(TERM_COLUMN, pa.string(), nullable=False),
+            pa.field(NUMBER_COLUMN, pa.uint32(), nullable=False),
+        ]
+    )
+
+    def __init__(self) -> None:
+        self._num_terms = 0
+
+    def add(self, terms: pa.Array) -> pa.RecordBatch:
+        numbers = np.arange(self._num_terms, self._num_terms + len(terms), dtype=np.uint32)
+        self._num_terms += len(terms)
+        columns = [terms.cast(pa.string()), pa.array(numbers)]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def finish(self) -> None:
+        return None
+
+
+class Transducer:
+    """One row with all terms, their number and the sum of their bytes."""
+
+    schema = pa.schema(
+        [
+            pa.field(FST_BYTES, pa.large_binary(), nullable=False),
+            pa.field(FST_SIZE, pa.uint32(), nullable=False),
+            pa.field(FST_TERM_BYTES, pa.uint64(), nullable=False),
+        ]
+    )
+
+    def __init__(self) -> None:
+        self._writer = FstWriter()
+        self._num_terms = self._term_bytes = 0
+
+    def add(self, terms: pa.Array) -> None:
+        keys = terms.cast(pa.large_binary()).to_pylist()
+        self._writer.add(keys, self._num_terms)
+        self._num_terms += len(keys)
+        self._term_bytes += sum(map(len, keys))
+
+    def finish(self) -> pa.RecordBatch:
+        row = [[self._writer.finish()], [self._num_terms], [self._term_bytes]]
+        columns = [
+            pa.array(values, field.type) for values, field in zip(row, self.schema, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
