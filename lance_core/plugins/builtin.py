@@ -52,19 +52,25 @@ def lance_commit_handlers() -> Iterable[CommitHandlerSpec]:
     return [
         CommitHandlerSpec(
             name="put-if-absent",
-            factory=lambda store, *_: PutIfAbsentCommitHandler(store),
+            factory=lambda store, _url, _options, environment: PutIfAbsentCommitHandler(
+                store, environment
+            ),
             requires=frozenset({"put_if_absent", "strong_reads"}),
             rank=100,
         ),
         CommitHandlerSpec(
             name="rename",
-            factory=lambda store, *_: RenameCommitHandler(store),
+            factory=lambda store, _url, _options, environment: RenameCommitHandler(
+                store, environment
+            ),
             requires=frozenset({"rename_if_absent", "strong_reads"}),
             rank=50,
         ),
         CommitHandlerSpec(
             name="unsafe",
-            factory=lambda store, *_: UnsafeCommitHandler(store),
+            factory=lambda store, _url, _options, environment: UnsafeCommitHandler(
+                store, environment
+            ),
             multi_writer=False,
         ),
     ]

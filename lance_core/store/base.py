@@ -12,6 +12,7 @@ Callers must treat every other exception of a write as unknown too.
 
 from __future__ import annotations
 
+import contextlib
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -23,7 +24,7 @@ from typing import ClassVar, TypeAlias
 import pyarrow as pa
 
 from lance_core.byte_ranges import ByteRange, BytesLike, CopyRanges
-from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import InvalidInputError, ObjectNotFoundError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.durability import Durability
 
@@ -248,6 +249,17 @@ class ObjectStore(ABC):
     @abstractmethod
     def head(self, path: str) -> ObjectMeta:
         """Metadata of an object; raises `ObjectNotFoundError`."""
+
+    def existing(self, paths: Sequence[str]) -> list[str]:
+        """Those of ``paths`` at which there is an object, looked at in the given order.
+
+        Override this if the store can tell at a lower cost than by `head`.
+        """
+        present = []
+        for path in paths:
+            with contextlib.suppress(ObjectNotFoundError):
+                present.append(self.head(path).path)
+        return present
 
     @abstractmethod
     def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:

@@ -45,6 +45,7 @@ from lance_core_explorer.configuration import Body
 from lance_core_explorer.configurations import (
     STALLS,
     beside_foreign_cleaner,
+    by_names,
     recreation,
     stalled,
     with_cleaner,
@@ -273,4 +274,5 @@ def _hinted(effects: Effects) -> None:
     effects.store.put(VERSION_HINT, b'{"version":1}')
 
 
+BY_NAMES = bounded(by_names(beside_foreign_cleaner(PUT_IF_ABSENT, commits=3)), 2)
 HINTED = replace(PAIR, name="2w and a hint", setup=_hinted)

@@ -15,6 +15,7 @@ from lance_core.commits.handlers.external_manifest_row import entry_of, row_of, 
 from lance_core.commits.handlers.lock import LockCommitHandler
 from lance_core.commits.handlers.rename import RenameCommitHandler
 from lance_core.commits.handlers.rename import staging_path as renamed_from
+from lance_core.commits.newest import NewestVersion
 from lance_core.errors import (
     CommitConflictError,
     CommitLockError,
@@ -31,6 +32,16 @@ from tests.explore import checks, places
 from tests.explore.seed import REFUSALS_COUNT, Failure, Seed, put_in, together
 
 _commit = ExternalManifestCommitHandler.commit
+
+
+def _up_to_a_gap(self: NewestVersion) -> ManifestLocation | None:
+    if self._known is None:
+        return None
+    newest = self._known[0]
+    with contextlib.suppress(DatasetNotFoundError):
+        while True:
+            newest = latest.locate_manifest(self._store, newest.version + 1)
+    return newest
 
 
 def _replacing_rename(self: RenameCommitHandler, candidate: Candidate) -> ManifestLocation:
@@ -193,6 +204,13 @@ SEEDS = (
         "The hint of the newest version is taken at its word.",
         put_in(directory, "newest_manifest", _newest_by_hint),
         places.HINTED,
+    ),
+    Seed(
+        "names-end-at-a-gap",
+        Failure.FINDING,
+        "Names after a known version are looked at up to the first that is missing.",
+        put_in(NewestVersion, "_by_names", _up_to_a_gap),
+        places.BY_NAMES,
     ),
     Seed(
         "listing-is-thought-ordered",

@@ -5,22 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
+from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.latest import list_manifests, locate_manifest, newest_manifest
+from lance_core.commits.newest import PROBING, NewestVersion, Probing
 from lance_core.errors import NoSafeCommitHandlerError
 from lance_core.store.base import ObjectStore
 
 
 class DirectoryCommitHandler(CommitHandler):
-    """Finds versions by listing the folder of manifests; subclasses implement `commit`.
+    """Finds versions by their names in the folder of manifests; subclasses implement `commit`.
 
     Requires a store whose listings show every write that returned before the listing began.
     """
 
-    def __init__(self, store: ObjectStore) -> None:
+    def __init__(
+        self,
+        store: ObjectStore,
+        environment: Environment = SYSTEM,
+        probing: Probing = PROBING,
+    ) -> None:
         self.store = store
+        self._newest = NewestVersion(store, environment, probing)
 
     def latest(self) -> ManifestLocation | None:
-        return newest_manifest(self.store)
+        return self._newest.find(lambda: newest_manifest(self.store))
 
     def locate(self, version: int) -> ManifestLocation:
         return locate_manifest(self.store, version)

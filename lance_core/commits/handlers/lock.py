@@ -51,7 +51,7 @@ class LockCommitHandler(DirectoryCommitHandler):
         environment: Environment = SYSTEM,
         request_lifetime: float = REQUEST_LIFETIME,
     ) -> None:
-        super().__init__(store)
+        super().__init__(store, environment)
         self._lock = lock
         self._writer = ExclusiveWriter(store, environment, request_lifetime)
 

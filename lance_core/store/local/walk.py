@@ -11,6 +11,9 @@ from lance_core.store.base import ObjectMeta
 from lance_core.store.local.root import Root
 from lance_core.store.paths import MAX_PATH_BYTES, is_path
 
+_USUAL = bytes(code for code in range(ord(" "), ord("~") + 1) if chr(code) not in "\\:")
+"""The characters of names that need no closer look."""
+
 
 def meta_of(path: str, status: os.stat_result) -> ObjectMeta:
     """Metadata of the file at ``path``."""
@@ -98,8 +101,7 @@ def _objects(folder: str, names: list[str]) -> list[str]:
     together = "".join(names)
     # One check of all names together: folders can hold thousands of files.
     is_short = len(prefix) < MAX_PATH_BYTES // 2
-    is_usual = is_short and together.isascii() and together.isprintable()
-    if is_usual and "\\" not in together and ":" not in together:
+    if is_short and together.isascii() and not together.encode().translate(None, _USUAL):
         return names
     return [name for name in names if is_path(prefix + name)]
 

@@ -74,6 +74,10 @@ class PrefixStore(ObjectStore):
         with self._own_paths():
             return replace(self.inner.head(self._full(path)), path=path)
 
+    def existing(self, paths: Sequence[str]) -> list[str]:
+        present = self.inner.existing([self._full(path) for path in paths])
+        return [path[len(self._prefix) :] for path in present]
+
     def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
         with self._own_paths():
             self.inner.put(self._full(path), data, mode)

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from lance_core.commits.newest import Probing
 from lance_core.commits.options import SLOW
+from lance_core.hookspecs.commits import CommitHandler, PutIfAbsentCommitHandler
 from lance_core_explorer import subjects
 from lance_core_explorer.actors.maintenance import (
     cleaner,
@@ -31,7 +33,13 @@ from lance_core_explorer.actors.writers import (
     rewriting,
     writer,
 )
-from lance_core_explorer.configuration import Actor, Body, Configuration, never_eager
+from lance_core_explorer.configuration import (
+    Actor,
+    Body,
+    Configuration,
+    Effects,
+    never_eager,
+)
 from lance_core_explorer.subjects import Subject
 from lance_core_explorer.worlds import Fate
 
@@ -137,9 +145,9 @@ def stalled(subject: Subject) -> Configuration:
 
 
 def beside_foreign_cleaner(
-    subject: Subject, change: Change = appending, is_local: bool = True
+    subject: Subject, change: Change = appending, is_local: bool = True, commits: int = 2
 ) -> Configuration:
-    """A writer is suspended while another commits twice and a foreign cleanup runs.
+    """A writer is suspended while another makes ``commits`` and a foreign cleanup runs.
 
     On a local store the cleanup removes superseded versions at once. On other stores it removes
     them one second later, because commits check only slower attempts again.
@@ -147,11 +155,11 @@ def beside_foreign_cleaner(
     patience = 0.0 if is_local else SLOW
     actors = (
         Actor("w1", writer(change)),
-        Actor("w2", writer(appending, appending), commits=2),
+        Actor("w2", writer(*[appending] * commits), commits=commits),
         Actor("cleaner", foreign_cleaner(patience), commits=0, may_fail=False),
     )
     location = "local" if is_local else "remote"
-    made = configuration(subject, f"{location} 1w + 1w x 2op + foreign cleaner", actors)
+    made = configuration(subject, f"{location} 1w + 1w x {commits}op + foreign cleaner", actors)
     return replace(
         made,
         passing=() if is_local else (SLOW + 0.1,),
@@ -162,6 +170,21 @@ def beside_foreign_cleaner(
         has_foreign_cleaner=True,
         eager=never_eager,
     )
+
+
+def by_names(configuration: Configuration) -> Configuration:
+    """The newest version of a local table is found by names after a known one, if there is one.
+
+    Only tables of many versions need that; here a writer that has found a version does so at once,
+    and looks at as many names as there are commits.
+    """
+
+    def handler(effects: Effects) -> CommitHandler:
+        probing = Probing(commits_per_second=0.0, slack=4, names_per_probe=0)
+        return PutIfAbsentCommitHandler(effects.store, effects.environment, probing)
+
+    name = f"{configuration.name}, by names"
+    return replace(configuration, name=name, handler=handler, is_local=True)
 
 
 def paged(configuration: Configuration, page: int) -> Configuration:
@@ -228,6 +251,8 @@ SHORT = (
     with_cleaner(subjects.PUT_IF_ABSENT, 1),
     bounded(stalled(subjects.PUT_IF_ABSENT), 2),
     beside_foreign_cleaner(subjects.PUT_IF_ABSENT),
+    bounded(by_names(beside_foreign_cleaner(subjects.PUT_IF_ABSENT, commits=3)), 2),
+    bounded(by_names(recreation(subjects.PUT_IF_ABSENT)), 2),
     reader_and_cleaner(subjects.PUT_IF_ABSENT, 1),
     forgetful(writers(subjects.PUT_IF_ABSENT, 2, 1, 1)),
 )
@@ -248,6 +273,10 @@ FULL = (
     beside_foreign_cleaner(subjects.PUT_IF_ABSENT),
     bounded(beside_foreign_cleaner(subjects.PUT_IF_ABSENT, is_local=False), 3),
     beside_foreign_cleaner(subjects.RENAME, overwriting),
+    bounded(by_names(beside_foreign_cleaner(subjects.PUT_IF_ABSENT, commits=3)), 4),
+    bounded(by_names(with_cleaner(subjects.PUT_IF_ABSENT, 1)), 3),
+    by_names(writers(subjects.PUT_IF_ABSENT, 2, 2, 1)),
+    by_names(recreation(subjects.PUT_IF_ABSENT)),
     *(writers(subject, 3, 1, 2) for subject in subjects.DIRECT),
     *(writers(subject, 2, 2, 2) for subject in subjects.DIRECT),
     bounded(writers(subjects.PUT_IF_ABSENT, 3, 1, 3), 2),

@@ -118,7 +118,7 @@ class LeaseCommitHandler(DirectoryCommitHandler):
         terms: LeaseTerms | None = None,
         environment: Environment = SYSTEM,
     ) -> None:
-        super().__init__(store)
+        super().__init__(store, environment)
         self._leases = leases
         self._terms = terms or LeaseTerms()
         self._writer = ExclusiveWriter(store, environment, self._terms.request_lifetime)
