@@ -85,28 +85,31 @@ def queries(module: ModuleType, *, with_phrases: bool) -> Iterator[Any]:
 
 
 def answer(library: Any, uri: str, query: Any, **options: Any) -> dict[int, float]:
+    """The scores by the ids of the rows that a search of a freshly opened table returns."""
+    return search(library.dataset(uri), query, **options)
+
+
+def search(dataset: Any, query: Any, **options: Any) -> dict[int, float]:
     with warnings.catch_warnings():
-        if library is lance_core:
+        if isinstance(dataset, lance_core.LanceDataset):
             warnings.simplefilter("error")
-        rows = library.dataset(uri).to_table(
-            columns=["id", "_score"], full_text_query=query, **options
-        )
+        rows = dataset.to_table(columns=["id", "_score"], full_text_query=query, **options)
     return dict(zip(rows["id"].to_pylist(), rows["_score"].to_pylist(), strict=True))
 
 
 def assert_same(uri: str, kind: str, **options: Any) -> None:
+    """Both libraries, which open the table once, answer all queries alike."""
     with_phrases = "with_position" in KINDS[kind]
-    theirs = queries(lance.query, with_phrases=with_phrases)
-    own = queries(lance_core.query, with_phrases=with_phrases)
-    for query, mine in zip(theirs, own, strict=True):
-        expected, found = (
-            answer(lance, uri, query, **options),
-            answer(lance_core, uri, mine, **options),
-        )
+    theirs, ours = lance.dataset(uri), lance_core.dataset(uri)
+    their_queries = queries(lance.query, with_phrases=with_phrases)
+    our_queries = queries(lance_core.query, with_phrases=with_phrases)
+    for their_query, our_query in zip(their_queries, our_queries, strict=True):
+        expected = search(theirs, their_query, **options)
+        found = search(ours, our_query, **options)
         assert found == pytest.approx(expected, rel=1e-5, abs=1e-6)
-        head = answer(lance_core, uri, mine, limit=7, **options)
+        head = search(ours, our_query, limit=7, **options)
         assert list(head.items()) == list(found.items())[:7]
-        scores = sorted(answer(lance, uri, query, limit=7, **options).values(), reverse=True)
+        scores = sorted(search(theirs, their_query, limit=7, **options).values(), reverse=True)
         assert list(head.values()) == pytest.approx(scores, rel=1e-5, abs=1e-6)
 
 

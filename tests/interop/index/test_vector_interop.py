@@ -88,15 +88,24 @@ def queries(vectors: Matrix, count: int = 4) -> Matrix:
 
 
 def nearest(library: Any, uri: str, query: Any, **keys: Any) -> tuple[list[int], Matrix]:
-    """The ids and the distances of the rows that a search of ``library`` returns."""
+    """The ids and the distances of the rows that a search of a freshly opened table returns."""
+    return search(library.dataset(uri), query, **keys)
+
+
+def search(dataset: Any, query: Any, **keys: Any) -> tuple[list[int], Matrix]:
     scan = {name: keys.pop(name) for name in ("filter", "prefilter") if name in keys}
     with warnings.catch_warnings():
-        if library is lance_core:
+        if isinstance(dataset, lance_core.LanceDataset):
             warnings.simplefilter("error")
-        found = library.dataset(uri).to_table(
+        found = dataset.to_table(
             columns=["id", "_distance"], nearest={"column": "v", "q": query, "k": K, **keys}, **scan
         )
     return found["id"].to_pylist(), found["_distance"].to_numpy()
+
+
+def both(uri: str) -> tuple[Any, Any]:
+    """The table as pylance and as this library open it, for several searches."""
+    return lance.dataset(uri), lance_core.dataset(uri)
 
 
 def all_rows(kind: str) -> dict[str, Any]:
@@ -109,14 +118,15 @@ def all_rows(kind: str) -> dict[str, Any]:
     return keys
 
 
-def check_same(uri: str, query: Matrix, kind: str, tolerance: float = 0, **keys: Any) -> None:
+def check_same(
+    opened: tuple[Any, Any], query: Matrix, kind: str, tolerance: float = 0, **keys: Any
+) -> None:
     """Both libraries return the same distances, and the same rows but for equal distances.
 
     pylance compares the signs of RQ codes first, by which it may lose a row, and rounds products.
     """
     tolerance = tolerance or (2e-2 if "rq" in kind else 1e-4)
-    theirs, expected = nearest(lance, uri, query, **keys)
-    ours, found = nearest(lance_core, uri, query, **keys)
+    (theirs, expected), (ours, found) = (search(dataset, query, **keys) for dataset in opened)
     assert len(ours) == len(theirs) == len(set(ours))
     scale = tolerance * max(1.0, float(np.abs(expected).max(initial=0)))
     if "rq" in kind:
@@ -137,9 +147,9 @@ def check_same(uri: str, query: Matrix, kind: str, tolerance: float = 0, **keys:
 def test_codes_are_compared_as_pylance_compares_them(tmp_path: Path, kind: str) -> None:
     for metric in metrics(kind, most=SOME):
         vectors = clusters()
-        uri = create(tmp_path / metric, vectors, kind, metric)
+        opened = both(create(tmp_path / metric, vectors, kind, metric))
         for query in queries(vectors):
-            check_same(uri, query, kind, **all_rows(kind))
+            check_same(opened, query, kind, **all_rows(kind))
 
 
 @pytest.mark.parametrize("kind", ["rq2", "rq5", "rq9"])
@@ -155,19 +165,20 @@ def test_signs_alone_are_compared_as_pylance_compares_them(tmp_path: Path, kind:
         lance.write_dataset(table(vectors), uri, max_rows_per_file=500)
         options = {"num_partitions": PARTITIONS, "metric": metric, **KINDS[kind]}
         lance_core.dataset(uri).create_index("v", seed=0, **options)
+        opened = both(uri)
         for query in queries(vectors):
-            check_same(uri, query, kind, 0.15, nprobes=PARTITIONS, approx_mode="fast")
+            check_same(opened, query, kind, 0.15, nprobes=PARTITIONS, approx_mode="fast")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_with_all_partitions_and_refinement_answers_are_exact(tmp_path: Path, kind: str) -> None:
     for metric in metrics(kind, most=SOME):
         vectors = clusters()
-        uri = create(tmp_path / metric, vectors, kind, metric)
+        dataset = lance_core.dataset(create(tmp_path / metric, vectors, kind, metric))
         for query in queries(vectors, 2):
-            exact, distances = nearest(lance_core, uri, query, metric=metric, use_index=False)
+            exact, distances = search(dataset, query, metric=metric, use_index=False)
             refined = {"nprobes": PARTITIONS, "refine_factor": ROWS // K}
-            rows, found = nearest(lance_core, uri, query, **refined)
+            rows, found = search(dataset, query, **refined)
             assert rows == exact
             assert (found == distances).all()
 
@@ -181,29 +192,30 @@ def test_the_same_partitions_are_searched_by_default(tmp_path: Path, kind: str) 
         index(uri, kind, metric, num_partitions=24)
         more = {"approx_mode": "accurate"} if "rq" in kind else {}
         more |= {"ef": ROWS} if "hnsw" in kind else {}
+        opened = both(uri)
         for query in queries(vectors):
             for keys in ({}, {"k": 1}, {"nprobes": 2}, {"minimum_nprobes": 12}, {"k": 100}):
                 # Without a key of this kind, codes would be refined.
                 rule = {} if "nprobes" in keys else {"minimum_nprobes": 1}
-                check_same(uri, query, kind, **rule | keys, **more)
+                check_same(opened, query, kind, **rule | keys, **more)
 
 
 @pytest.mark.parametrize("kind", ["flat", "pq8", "sq", "rq5", "hnsw-flat"])
 @pytest.mark.parametrize("number", [np.float16, np.float64])
 def test_other_floats_are_searched(tmp_path: Path, kind: str, number: Any) -> None:
     vectors = clusters().astype(number)
-    uri = create(tmp_path / "t", vectors, kind)
+    opened = both(create(tmp_path / "t", vectors, kind))
     for query in queries(vectors, 2):
-        check_same(uri, query, kind, 1e-2 if number is np.float16 else 2e-3, **all_rows(kind))
+        check_same(opened, query, kind, 1e-2 if number is np.float16 else 2e-3, **all_rows(kind))
 
 
 @pytest.mark.parametrize("kind", ["flat", "hnsw-flat"])
 def test_bits_are_searched(tmp_path: Path, kind: str) -> None:
     random = np.random.default_rng(2)
     vectors = random.integers(0, 256, (ROWS, 16), np.uint8)
-    uri = create(tmp_path / "t", vectors, kind, "hamming")
+    opened = both(create(tmp_path / "t", vectors, kind, "hamming"))
     for query in vectors[:3]:
-        check_same(uri, query, kind, **all_rows(kind))
+        check_same(opened, query, kind, **all_rows(kind))
 
 
 @pytest.mark.parametrize("kind", SOME)
@@ -233,10 +245,11 @@ def test_deleted_updated_and_new_rows_are_respected(tmp_path: Path, kind: str) -
 
 def check_exact(uri: str, query: Matrix) -> None:
     """Both libraries find by the index, with all partitions, what is found without one."""
-    exact, _ = nearest(lance_core, uri, query, use_index=False)
+    theirs, ours = both(uri)
+    exact, _ = search(ours, query, use_index=False)
     refined = {"nprobes": PARTITIONS, "refine_factor": ROWS // K}
-    assert nearest(lance_core, uri, query, **refined)[0] == exact
-    assert nearest(lance, uri, query, **refined)[0] == exact
+    assert search(ours, query, **refined)[0] == exact
+    assert search(theirs, query, **refined)[0] == exact
 
 
 @pytest.mark.parametrize("kind", ["flat", "pq8", "pq4", "sq", "rq5", "rq1"])
@@ -258,7 +271,7 @@ def test_a_compaction_moves_the_index(tmp_path: Path, kind: str) -> None:
     else:
         assert after == before
         assert (again == distances).all()
-    check_same(uri, query, kind, **all_rows(kind))
+    check_same(both(uri), query, kind, **all_rows(kind))
 
 
 def test_a_compaction_removes_rows_from_a_graph_of_pylance(tmp_path: Path) -> None:
@@ -268,7 +281,7 @@ def test_a_compaction_removes_rows_from_a_graph_of_pylance(tmp_path: Path) -> No
     lance_core.dataset(uri).optimize.compact_files()
     assert lance_core.dataset(uri).stats.index_stats("v_idx")["num_unindexed_rows"] == 0
     query = queries(vectors, 1)[0]
-    check_same(uri, query, "hnsw-sq", **all_rows("hnsw-sq"))
+    check_same(both(uri), query, "hnsw-sq", **all_rows("hnsw-sq"))
     check_exact(uri, query)
 
 
@@ -278,7 +291,7 @@ def test_a_graph_moves_with_all_of_its_rows(tmp_path: Path) -> None:
     query = queries(vectors, 1)[0]
     lance_core.dataset(uri).optimize.compact_files()
     assert lance_core.dataset(uri).stats.index_stats("v_idx")["num_unindexed_rows"] == 0
-    check_same(uri, query, "hnsw-sq", **all_rows("hnsw-sq"))
+    check_same(both(uri), query, "hnsw-sq", **all_rows("hnsw-sq"))
     check_exact(uri, query)
 
 
@@ -289,8 +302,9 @@ def test_new_rows_join_an_index_of_pylance(tmp_path: Path, kind: str) -> None:
     lance.write_dataset(table(clusters(100, 9), ROWS), uri, mode="append")
     lance_core.dataset(uri).optimize.optimize_indices()
     assert lance.dataset(uri).stats.index_stats("v_idx")["num_unindexed_rows"] == 0
+    opened = both(uri)
     for query in queries(vectors):
-        check_same(uri, query, kind, **all_rows(kind))
+        check_same(opened, query, kind, **all_rows(kind))
     check_exact(uri, queries(vectors, 1)[0])
 
 
@@ -301,8 +315,9 @@ def test_several_segments_are_searched(tmp_path: Path, kind: str) -> None:
     lance.write_dataset(table(clusters(400, 9), ROWS), uri, mode="append")
     lance.dataset(uri).optimize.optimize_indices(num_indices_to_merge=0)
     assert lance.dataset(uri).stats.index_stats("v_idx")["num_segments"] == 2
+    opened = both(uri)
     for query in queries(vectors):
-        check_same(uri, query, kind, **all_rows(kind))
+        check_same(opened, query, kind, **all_rows(kind))
     check_exact(uri, queries(vectors, 1)[0])
 
 
@@ -325,11 +340,12 @@ def test_segments_that_pylance_merges_are_searched(tmp_path: Path) -> None:
     ]
     merged = dataset.merge_existing_index_segments(segments)
     dataset.commit_existing_index_segments("v_idx", "v", [merged])
+    opened = both(uri)
     for query in queries(vectors):
-        check_same(uri, query, "pq8", **all_rows("pq8"))
+        check_same(opened, query, "pq8", **all_rows("pq8"))
     lance.dataset(uri).delete("tenth = 3")
     lance_core.dataset(uri).optimize.compact_files()
-    check_same(uri, queries(vectors, 1)[0], "pq8", **all_rows("pq8"))
+    check_same(both(uri), queries(vectors, 1)[0], "pq8", **all_rows("pq8"))
 
 
 @pytest.mark.parametrize("kind", ["flat", "pq4", "rq5"])
@@ -338,12 +354,12 @@ def test_filters_never_lose_rows(tmp_path: Path, kind: str) -> None:
     uri = str(tmp_path / "t")
     lance.write_dataset(table(vectors), uri)
     index(uri, kind, num_partitions=24)
-    ids = {"id % 100 = 7": 100, "id % 2 = 1": 2, "id % 10 < 9": 1}
-    for condition in ids:
+    dataset = lance_core.dataset(uri)
+    for condition in ("id % 100 = 7", "id % 2 = 1", "id % 10 < 9"):
         for keys in ({}, {"minimum_nprobes": 1, "search_effort": 0.0}):
-            rows, _ = nearest(lance_core, uri, vectors[1], filter=condition, prefilter=True, **keys)
+            rows, _ = search(dataset, vectors[1], filter=condition, prefilter=True, **keys)
             assert len(rows) == K
-    rows, _ = nearest(lance_core, uri, vectors[1], filter="id % 2 = 1", prefilter=True)
+    rows, _ = search(dataset, vectors[1], filter="id % 2 = 1", prefilter=True)
     assert all(row % 2 == 1 for row in rows)
 
 
@@ -361,7 +377,7 @@ def test_batches_and_distance_ranges(tmp_path: Path, kind: str) -> None:
     assert ours["id"].to_pylist() == theirs["id"].to_pylist()
     _, distances = nearest(lance, uri, batch[0], **all_rows(kind))
     limits = (float(distances[2]) * 1.0001, float(distances[6]) * 1.0001)
-    check_same(uri, batch[0], kind, distance_range=limits, **all_rows(kind))
+    check_same(both(uri), batch[0], kind, distance_range=limits, **all_rows(kind))
 
 
 def test_several_vectors_a_row(tmp_path: Path) -> None:

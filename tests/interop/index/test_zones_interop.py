@@ -149,12 +149,13 @@ FILTERS = {
 
 
 def check(uri: str, column: str, at: str) -> None:
+    theirs, ours = lance.dataset(uri), lance_core.dataset(uri)
     for filter_ in FILTERS[column]:
-        expected = lance.dataset(uri).scanner(filter=filter_, use_scalar_index=False)
+        expected = theirs.scanner(filter=filter_, use_scalar_index=False)
         rows = expected.to_table()["i"].to_pylist()
-        for module in (lance, lance_core):
-            found = module.dataset(uri).to_table(filter=filter_)["i"].to_pylist()
-            assert found == rows, (at, column, filter_, module.__name__)
+        for dataset in (theirs, ours):
+            found = dataset.to_table(filter=filter_)["i"].to_pylist()
+            assert found == rows, (at, column, filter_, type(dataset).__module__)
 
 
 def test_both_find_the_rows_of_a_scan_with_an_index_of_either(tmp_path: Path) -> None:
