@@ -10,23 +10,24 @@ from lance_core.commits import loop
 from lance_core.dataset.write.merge_insert.inserted_keys import InsertedKeys
 from lance_core.table.transactions import conflicts
 from tests.each_case import each_case
-from tests.explore.verbs import VERBS, Pair, pairs, violations
+from tests.explore.verbs import VERBS, Pair, violations
 
 UPSERTS = ("upsert", "upsert new rows", "insert new rows", "mirror")
 """All of them insert row 7."""
 
 
-@each_case("first", VERBS)
-def test_what_two_verbs_come_to_is_what_one_after_the_other_does(first: str) -> None:
-    """A part of all pairs; the rest is tried by `tox -e explore`."""
-    number = list(VERBS).index(first)
-    some = [pair for pair in pairs() if pair.first == first][number % 93 :: 93]
-    assert [text for pair in some for text in violations(pair) if text] == []
+@each_case("number", range((len(VERBS) + 1) // 2))
+def test_what_two_verbs_come_to_is_what_one_after_the_other_does(number: int) -> None:
+    """Each verb with one other; `tox -e explore` tries all pairs."""
+    verbs = list(VERBS)[number], list(VERBS)[-1 - number]
+    texts = violations(Pair(*verbs[:: -1 if number % 2 else 1], stable=number % 4 < 2))
+    assert texts
+    assert not any(texts)
 
 
 @each_case("first", UPSERTS)
 def test_two_upserts_of_a_new_key_never_both_insert_it(first: str) -> None:
-    for second in UPSERTS:
+    for second in UPSERTS[UPSERTS.index(first) :]:
         texts = violations(Pair(first, second, stable=True))
         assert len(texts) >= 3
         assert not any(texts)

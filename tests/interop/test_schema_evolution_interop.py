@@ -172,7 +172,7 @@ CASES = [
     *(
         (version, name, change)
         for number, (name, change) in enumerate(CHANGES.items())
-        for version in ("2.2", *share(VERSIONS[:-1], 3, turn=number))
+        for version in share(VERSIONS, 4, turn=number)
     ),
     *(
         (version, name, change)

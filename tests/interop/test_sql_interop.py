@@ -40,8 +40,8 @@ def test_every_reason_for_a_difference_is_a_row_of_the_reference_page() -> None:
 def test_expressions_have_no_unexplained_difference_from_pylance(tmp_path: Path) -> None:
     """All of them in a full run; `python -m tests.interop.sql` prints more."""
     cases = all_cases()
-    singles = share([case for case in cases if not case.is_pair], 16, TURN)
-    pairs = share([case for case in cases if case.is_pair], 140, TURN)
+    singles = share([case for case in cases if not case.is_pair], 32, TURN)
+    pairs = share([case for case in cases if case.is_pair], 280, TURN)
     found = collections.Counter(
         finding.case.text
         for finding in compared([*singles, *pairs], tmp_path)

@@ -22,11 +22,14 @@ from lance_core.query import (
     PhraseQuery,
     explain_score,
 )
+from tests.examples import IS_FULL_RUN
 from tests.text.corpus import texts
 
 pytestmark = pytest.mark.filterwarnings("ignore::lance_core.errors.IndexWarning")
 
 ROWS = 240
+STEP = 29 if IS_FULL_RUN else 97
+"""Of so many rows that a search returns, the score of one is explained."""
 
 QUERIES: dict[str, Any] = {
     "one word": MatchQuery("w5", "t"),
@@ -80,7 +83,7 @@ def test_an_explanation_has_the_score_of_each_row(table: lance.LanceDataset, nam
     )
     columns = [found[each].to_pylist() for each in ("_rowid", "_rowaddr", "_score")]
     assert len(columns[0]) > 20
-    for row_id, address, score in list(zip(*columns, strict=True))[::29]:
+    for row_id, address, score in list(zip(*columns, strict=True))[::STEP]:
         explained = explain_score(table, query, row_id)
         assert np.float32(explained.value) == np.float32(score)
         assert explain_score(table, query, row_address=address) == explained
@@ -121,7 +124,7 @@ def test_rows_that_do_not_match_are_an_error(table: lance.LanceDataset, name: st
         if number not in matching
     ]
     assert len(others) > 20
-    for row in others[::49]:
+    for row in others[::STEP]:
         with pytest.raises(RowNotMatchedError, match="does not match"):
             explain_score(table, query, row)
 

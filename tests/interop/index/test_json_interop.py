@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from collections.abc import Mapping, Sequence
@@ -110,10 +111,14 @@ Answers = dict[str, list[int]]
 """The ids of rows by the condition that they satisfy."""
 
 
+_turns = itertools.count()
+
+
 def scanned(uri: Path, kind: str) -> Answers:
-    """What scans of pylance find, without any index."""
+    """What scans of pylance find, without any index: for half of the conditions, in turn."""
     dataset = lance.dataset(str(uri))
-    return {query: ids(dataset, query, use_scalar_index=False) for query in queries(kind)}
+    some = share(queries(kind), 2, next(_turns))
+    return {query: ids(dataset, query, use_scalar_index=False) for query in some}
 
 
 def check(uri: Path, kind: str, expected: Answers | None = None) -> Answers:

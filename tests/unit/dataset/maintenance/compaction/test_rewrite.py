@@ -132,7 +132,7 @@ def test_groups_of_columns_have_the_same_rows(
     monkeypatch.setattr(field_groups, "group_bytes", lambda: group_bytes)
     monkeypatch.setattr(field_groups, "FIRST_ROWS", 7)
     rows = some_rows(100)
-    for number in range(40):
+    for number in range(40 if group_bytes > 1 else 6):  # a group has one column
         rows = rows.append_column(f"n{number}", pa.array(np.arange(100) * number))
     dataset = lance.write_dataset(
         rows, uri, max_rows_per_file=12, data_storage_version=version, enable_stable_row_ids=True
