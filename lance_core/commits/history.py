@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-
 from lance_core.commits.base import CommitHandler, ManifestLocation
 from lance_core.errors import (
     CorruptFileError,
@@ -66,8 +64,10 @@ def read_latest(handler: CommitHandler, store: ObjectStore) -> Version | None:
         newest = handler.latest()
         if newest is None:
             return None
-        with contextlib.suppress(DatasetNotFoundError):
+        try:
             return read_version(store, newest)
+        except DatasetNotFoundError:
+            continue
     raise StoreError("manifests vanish faster than they are read")
 
 

@@ -10,10 +10,8 @@ listing that would confirm it returns the answer itself.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from lance_core.commits.base import ManifestLocation
 from lance_core.errors import (
@@ -55,9 +53,11 @@ def newest_manifest(store: ObjectStore) -> ManifestLocation | None:
         newest = _newest_name(list(store.list_names(VERSIONS)))
         if newest is None:
             return None
-        with contextlib.suppress(ObjectNotFoundError):  # if it was removed, a newer one exists
+        try:
             meta = store.head(newest.path)
-            return replace(newest, size=meta.size, etag=meta.etag)
+        except ObjectNotFoundError:
+            continue  # it was removed, so a newer one exists
+        return ManifestLocation(newest.version, newest.path, newest.naming, meta.size, meta.etag)
     raise StoreError("manifests vanish faster than they are found")
 
 

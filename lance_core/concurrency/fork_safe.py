@@ -52,7 +52,7 @@ class ForkSafeLock:
 
     def __init__(self) -> None:
         self.renew()
-        _locks.add(self)
+        _locks.add(weakref.ref(self, _locks.discard))
 
     def renew(self) -> None:
         """Replace the lock by an unlocked one."""
@@ -61,12 +61,15 @@ class ForkSafeLock:
         object.__setattr__(self, "__exit__", lock.__exit__)
 
 
-_locks: weakref.WeakSet[ForkSafeLock] = weakref.WeakSet()
+# A set of references instead of a `weakref.WeakSet`, which runs Python code for each lock.
+_locks: set[weakref.ref[ForkSafeLock]] = set()
 
 
 def _renew_all() -> None:
-    for lock in list(_locks):
-        lock.renew()
+    for reference in list(_locks):
+        lock = reference()
+        if lock is not None:
+            lock.renew()
 
 
 if hasattr(os, "register_at_fork"):

@@ -14,6 +14,8 @@ from lance_core.concurrency.fork_safe import ForkSafeLock
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
+_MISSING = object()
+
 
 class _Making(Generic[V]):
     """An item that a thread creates now; ``lock`` is released when ``item`` or ``error`` is set."""
@@ -62,9 +64,9 @@ class LruCache(Generic[K, V]):
         self._being_made: dict[K, _Making[V]] | None = None
         if made_once:
             self._being_made = {}
-            _with_makers.add(self)
+            _with_makers.add(weakref.ref(self, _with_makers.discard))
         if parents_only:
-            _not_for_children.add(self)
+            _not_for_children.add(weakref.ref(self, _not_for_children.discard))
 
     def __len__(self) -> int:
         return len(self._items)
@@ -80,9 +82,12 @@ class LruCache(Generic[K, V]):
     def get(self, key: K, make: Callable[[], V]) -> V:
         """The item for ``key``; creates a missing item outside the lock."""
         with self._lock:
-            if key in self._items:
+            # Twice and not thrice: the hash of a key may be Python code.
+            stored: Any = self._items.get(key, _MISSING)
+            if stored is not _MISSING:
                 self._items.move_to_end(key)
-                return self._items[key]
+                item: V = stored
+                return item
             making = self._being_made
             others = None if making is None else making.get(key)
             if making is not None and others is None:
@@ -142,15 +147,18 @@ class LruCache(Generic[K, V]):
             self._items = OrderedDict()
 
 
-_not_for_children: weakref.WeakSet[LruCache[Any, Any]] = weakref.WeakSet()
-_with_makers: weakref.WeakSet[LruCache[Any, Any]] = weakref.WeakSet()
+# Sets of references instead of `weakref.WeakSet`, which runs Python code for each cache.
+_not_for_children: set[weakref.ref[LruCache[Any, Any]]] = set()
+_with_makers: set[weakref.ref[LruCache[Any, Any]]] = set()
 
 
 def _forget_in_child() -> None:
-    for items in list(_not_for_children):
-        items.reset()
-    for items in list(_with_makers):
-        items.forget_makers()
+    for reference in list(_not_for_children):
+        if (items := reference()) is not None:
+            items.reset()
+    for reference in list(_with_makers):
+        if (items := reference()) is not None:
+            items.forget_makers()
 
 
 if hasattr(os, "register_at_fork"):

@@ -62,13 +62,15 @@ def dataset(
     index_bytes = options.pop("index_cache_size_bytes", None)
     metadata_bytes = options.pop("metadata_cache_size_bytes", None)
     session = Session(index_bytes, metadata_bytes) if session is None else session
-    open_table.check_options(options)
+    if options:
+        open_table.check_options(options)
     if options.get("index_cache_size") is not None:
         warn_caller(
             "index_cache_size has no effect: use index_cache_size_bytes", DeprecationWarning
         )
     root = open_table.open_root(uri, storage_options, allow_base_paths, session)
-    root = root.with_lock(commit_lock)
+    if commit_lock is not None:
+        root = root.with_lock(commit_lock)
     if version is None and asof is not None:
         version = versions.version_at(root, asof)
     return LanceDataset.of(open_table.open_version(root, version), default_scan_options)

@@ -15,7 +15,7 @@ import sys
 from functools import lru_cache
 from typing import Any, ClassVar, Self
 
-_ENGINES = ("duckdb",)
+_ENGINES = frozenset({"duckdb"})
 """Modules that know Arrow's classes only if `pyarrow.dataset` has been imported."""
 
 
@@ -38,7 +38,7 @@ class ArrowInstance:
 
 
 def _with_arrow(own: Any) -> Any:
-    if any(name in sys.modules for name in _ENGINES):
+    if not _ENGINES.isdisjoint(sys.modules):
         import pyarrow.dataset  # noqa: F401  # so that the engine knows its classes
     arrow = getattr(sys.modules.get("pyarrow._dataset"), own.arrow_name, None)
     if arrow is None or issubclass(own, arrow):

@@ -24,6 +24,9 @@ from lance_core.errors import StoreError
 class Part(enum.Enum):
     """A part of the library: its modules, and the modules that its functions import."""
 
+    # That of an enum is Python code, which would run at each look whether a part is loaded.
+    __hash__ = object.__hash__
+
     TABLES = (
         *("difflib", "hashlib", "importlib.metadata", "pluggy", "pyroaring", "socket"),
         *("urllib.parse", "lance_core.dataset.dataset", "lance_core.plugins.builtin"),

@@ -65,18 +65,17 @@ def select_commit_handler(
     if the requested handler is not installed. If the guarantees are not sufficient, ``commit`` of
     the result raises `NoSafeCommitHandlerError`.
     """
-    if isinstance(explicit, CommitHandler):
+    if explicit is not None and isinstance(explicit, CommitHandler):
         return checked(explicit, store)
     requested = _asked_for(url, options, explicit, table_marker)
     candidates = _automatic() if requested is None else [requested]
     known = apply_user_overrides(store.capabilities, options)
+    for spec in candidates:
+        if not missing(spec, known):
+            return _open(spec, store, url, options, environment)
 
     def make(spec: CommitHandlerSpec) -> CommitHandler:
         return _open(spec, store, url, options, environment)
-
-    for spec in candidates:
-        if not missing(spec, known):
-            return make(spec)
 
     key = verdict_key(store, url, options)
 
@@ -105,22 +104,21 @@ def _asked_for(
     table_marker: str | None,
 ) -> CommitHandlerSpec | None:
     """The requested handler, None without a request; warns if it contradicts the marker."""
-    manager = get_manager()
     if isinstance(explicit, CommitHandlerSpec):
         asked = explicit
     elif explicit is not None:
-        asked = manager.commit_handler(explicit)
+        asked = get_manager().commit_handler(explicit)
     elif url.commit_scheme is not None:
-        asked = manager.url_suffix(url.commit_scheme)
+        asked = get_manager().url_suffix(url.commit_scheme)
     elif HANDLER_OPTION in options:
         if looks_secret(plain(options[HANDLER_OPTION])):
             raise InvalidInputError(
                 f"storage option {HANDLER_OPTION!r} must be the name of a commit handler, but its "
                 "value, which is not shown, looks like a secret"
             )
-        asked = manager.commit_handler(plain(options[HANDLER_OPTION]))
-    elif table_marker is not None and manager.commit_handler(table_marker).multi_writer:
-        asked = manager.commit_handler(table_marker)
+        asked = get_manager().commit_handler(plain(options[HANDLER_OPTION]))
+    elif table_marker is not None and get_manager().commit_handler(table_marker).multi_writer:
+        asked = get_manager().commit_handler(table_marker)
     else:  # only a caller, not a table, can request a handler that may lose commits
         return None
     if table_marker is not None and asked.name != table_marker:
@@ -133,11 +131,7 @@ def _asked_for(
 
 def _automatic() -> Sequence[CommitHandlerSpec]:
     """Handlers that can be chosen without a request, the highest rank first."""
-    return [
-        spec
-        for spec in get_manager().commit_handlers
-        if spec.multi_writer and spec.url_suffix is None
-    ]
+    return get_manager().automatic_handlers
 
 
 def _open(

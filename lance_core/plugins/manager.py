@@ -130,9 +130,12 @@ class PluginManager:
     @property
     def commit_handlers(self) -> tuple[CommitHandlerSpec, ...]:
         """The commit handlers with a single provider, by descending rank, then by name."""
-        offers = self._all().handlers.values()
-        specs = [offer[0][1] for offer in offers if len(offer) == 1]
-        return tuple(sorted(specs, key=lambda spec: (-spec.rank, spec.name)))
+        return self._all().ranked_handlers
+
+    @property
+    def automatic_handlers(self) -> tuple[CommitHandlerSpec, ...]:
+        """Those of `commit_handlers` that can be chosen without a request."""
+        return self._all().automatic_handlers
 
     @property
     def handler_options(self) -> Mapping[str, str]:

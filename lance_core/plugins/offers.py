@@ -39,6 +39,8 @@ class AllOffers:
     schemes: Offers[ObjectStoreSpec]
     handlers: Offers[CommitHandlerSpec]
     handler_suffixes: Offers[CommitHandlerSpec]
+    ranked_handlers: tuple[CommitHandlerSpec, ...]
+    automatic_handlers: tuple[CommitHandlerSpec, ...]
     handler_options: Mapping[str, str]
     encodings: EncodingRegistry
     file_versions: Offers[FileVersionSpec]
@@ -69,6 +71,9 @@ def all_offers(
 ) -> AllOffers:
     """The descriptors of ``contributions`` by key; ``file_version`` looks one up later."""
     handlers = [(c.source, spec) for c in contributions for spec in _handlers(c)]
+    handlers_by_name = _by_key((source, spec, spec.name) for source, spec in handlers)
+    unique = [offers[0][1] for offers in handlers_by_name.values() if len(offers) == 1]
+    ranked = sorted(unique, key=lambda spec: (-spec.rank, spec.name))
     return AllOffers(
         contributions=contributions,
         failures=failures,
@@ -76,7 +81,11 @@ def all_offers(
         schemes=_by_key(
             (c.source, s, n) for c in contributions for s in c.object_stores for n in s.schemes
         ),
-        handlers=_by_key((source, spec, spec.name) for source, spec in handlers),
+        handlers=handlers_by_name,
+        ranked_handlers=tuple(ranked),
+        automatic_handlers=tuple(
+            [spec for spec in ranked if spec.multi_writer and spec.url_suffix is None]
+        ),
         handler_suffixes=_by_key((source, spec, spec.url_suffix) for source, spec in handlers),
         handler_options={plain_name(n): n for _, spec in handlers for n in spec.options},
         encodings=EncodingRegistry(

@@ -63,10 +63,13 @@ def open_store(
     spec = get_manager().object_store(url.scheme)
     if url.query and url.commit_scheme is None and HANDLER_OPTION not in (storage_options or {}):
         _refuse_parameters(spec, url)
-    options = _for_the_store(storage_options or {})
-    _check_options(spec, url, options, storage_options or {})
-    canonical = frozenset(spec.canonical_options(options).items())
-    query = frozenset((name, Secret(value)) for name, value in url.query.items())
+    options: dict[str, str | Secret] = {}
+    canonical: frozenset[tuple[str, str | Secret]] = frozenset()
+    if storage_options:
+        options = _for_the_store(storage_options)
+        _check_options(spec, url, options, storage_options)
+        canonical = frozenset(spec.canonical_options(options).items())
+    query = frozenset([(name, Secret(value)) for name, value in url.query.items()])
     key = (spec, url, query, canonical)
     return live_stores.get(key, lambda: _open(spec, url, options))
 

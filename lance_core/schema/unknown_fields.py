@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def unknown_fields(message: Message) -> bytes:
     """Serialized unknown fields of ``message`` itself; nested messages are not considered."""
     # Nearly all messages have none, and this check is much cheaper than removing known fields.
-    return without_known(message) if has_unknown_fields(message) else b""
+    return without_known(message) if _unknown_field_set()(message) else b""
 
 
 def has_unknown_fields(message: Message) -> bool:

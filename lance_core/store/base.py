@@ -16,7 +16,6 @@ import contextlib
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
 from datetime import datetime
 from types import TracebackType
 from typing import ClassVar, TypeAlias
@@ -93,17 +92,18 @@ class StoreCapabilities:
     """The store reads ranges of an object without reading the whole object."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value: object = getattr(self, field.name)
+        for name in self.__dataclass_fields__:
+            value: object = getattr(self, name)
             if not isinstance(value, Guarantee):
                 raise InvalidInputError(
-                    f"capability {field.name!r} is {value!r}: write Guarantee.YES, Guarantee.NO or "
+                    f"capability {name!r} is {value!r}: write Guarantee.YES, Guarantee.NO or "
                     "Guarantee.UNKNOWN"
                 )
 
     def guaranteed(self) -> frozenset[str]:
         """The names of all capabilities whose value is YES."""
-        return frozenset(f.name for f in fields(self) if getattr(self, f.name) is Guarantee.YES)
+        names = self.__dataclass_fields__
+        return frozenset([name for name in names if getattr(self, name) is Guarantee.YES])
 
 
 class ObjectWriter(ABC):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import InitVar, field, replace
+from typing import Any
 
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.paths import check_folder
@@ -44,7 +45,12 @@ class StoreConfig:
         object.__setattr__(self, "url", parsed or parse_uri(self.uri))
         check_folder(self.folder)
         # Copy the options, so that the caller cannot change this frozen object.
-        options = texts_of(self.options) if isinstance(self.options, Mapping) else self.options
+        options: Any = self.options
+        if type(options) is dict and not options:
+            object.__setattr__(self, "options", {})
+            return
+        if isinstance(options, Mapping):
+            options = texts_of(options)
         check_storage_options(options)
         object.__setattr__(self, "options", wrap_secrets(options))
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 import pyarrow as pa
 
 from lance_core.byte_ranges import BufferSlices
 from lance_core.concurrency.fork_safe import ForkSafeLock
+
+_SIZE = attrgetter("size")
 
 
 class _Totals:
@@ -23,10 +26,11 @@ _TOTALS = _Totals()
 
 def count_reads(buffers: Sequence[pa.Buffer]) -> None:
     """Add buffers that a store returned, one for each byte range or object."""
-    if isinstance(buffers, BufferSlices):
+    # The first branch is for speed: the test of a class for sequences is Python code.
+    if type(buffers) is not list and isinstance(buffers, BufferSlices):
         size = int(buffers.sizes.sum())
     else:
-        size = sum([buffer.size for buffer in buffers])
+        size = sum(map(_SIZE, buffers))
     with _TOTALS.lock:
         _TOTALS.reads += len(buffers)
         _TOTALS.bytes += size

@@ -135,6 +135,8 @@ def wrap_secrets(
     the store does not define, and secrets under names of other options: see
     `lance_core.store.secret_detection`.
     """
+    if not options:
+        return {}
     secret = {name.lower() for name in declared}
     return {
         name: Secret(value)
@@ -168,6 +170,8 @@ def hide_secrets(options: T) -> T:
     """
     if options is None:
         return options
+    if type(options) is dict and not options:
+        return {}  # type: ignore[return-value]  # equal to `options`
     hidden: object = _not_text(options)
     if isinstance(options, Mapping):
         hidden = wrap_secrets(texts_of(options))

@@ -45,7 +45,7 @@ class ObjectStoreSpec:
     name: str
     schemes: tuple[str, ...]
     factory: StoreFactory | str
-    capabilities: StoreCapabilities = _NOTHING_KNOWN
+    capabilities: StoreCapabilities = field(default=_NOTHING_KNOWN, hash=False)
     option_aliases: Mapping[str, str] = field(default_factory=dict, hash=False)
     secret_options: frozenset[str] = frozenset()
     extra: str | None = None

@@ -8,12 +8,15 @@ every `os.PathLike`.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import field, replace
 
 from lance_core.errors import InvalidInputError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.secret_detection import sounds_secret
+
+_CONTROL = re.compile("[\0-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -61,17 +64,18 @@ def parse_uri(uri: str | os.PathLike[str]) -> StoreUrl:
     URLs are percent-decoded, and their ``.`` and ``..`` segments are resolved. Local paths are made
     absolute, with ``~`` for the home directory; no other characters have a special meaning.
     """
-    if isinstance(uri, os.PathLike):
+    if not isinstance(uri, str) and isinstance(uri, os.PathLike):
         path = os.fspath(uri)
         if not isinstance(path, str):
             raise InvalidInputError("a path must be text, not bytes")
-        return _local(path)
+        _refuse_control(path)
+        return _local_url(path)
     if not isinstance(uri, str):
         raise InvalidInputError(f"a URI is text or a path, not {type(uri).__name__}")
     _refuse_control(uri)
     start, rest = _split_scheme(uri)
     if not start:
-        return _local(uri)
+        return _local_url(uri)
     scheme, plus, commit_scheme = start.lower().partition("+")
     if not rest.startswith("//") and not (scheme == "file" and rest.startswith("/")):
         raise InvalidInputError(
@@ -177,8 +181,10 @@ def _authority(rest: str) -> str:
 
 
 def _refuse_control(text: str) -> None:
-    if any(character < " " or character == "\x7f" for character in text):
+    if _CONTROL.search(text):
         raise InvalidInputError("a URI or path must not contain control characters")
+    if text.isascii():
+        return
     try:
         # Python represents local file names that are not UTF-8 with surrogates; they are valid.
         os.fsencode(text)
@@ -186,11 +192,13 @@ def _refuse_control(text: str) -> None:
         raise InvalidInputError("a URI or path must not contain lone surrogates") from None
 
 
-def _local(path: str) -> StoreUrl:
+def _local_url(path: str) -> StoreUrl:
     if not path:
         raise InvalidInputError("the URI is empty")
-    _refuse_control(path)
-    absolute = os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 (text stays text)
+    if path[0] == "/":
+        absolute = os.path.normpath(path)
+    else:
+        absolute = os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 (text stays text)
     return StoreUrl("file", absolute, text=path)
 
 

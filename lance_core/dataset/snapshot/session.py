@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from lance_core.concurrency.fork_safe import cached_property
 from lance_core.concurrency.lru_cache import LruCache
 from lance_core.datafile.fast.small_files import CAPACITY, SmallFiles
 from lance_core.datafile.reader import FileReader
@@ -59,37 +60,58 @@ class Session:
 
         self._limits = index_cache_size_bytes, metadata_cache_size_bytes
 
-        def limited(default: int) -> int:
-            limit = metadata_cache_size_bytes
-            return default if limit is None else min(default, limit)
+    # Stores and base paths belong to the keys: sessions may serve several tables. A store has
+    # the credentials with which the files of an item are read later. Each cache is created at its
+    # first use, because most tables are opened for one or two kinds of reads.
 
-        def cache(limit: int) -> LruCache[Any, Any]:
-            return LruCache(limited(limit), _nbytes, made_once=True)
+    @cached_property
+    def indices(self) -> LruCache[tuple[ObjectStore, str], OpenIndex]:
+        """Open indices by store and path."""
+        limit = self._limits[0]
+        return LruCache(MAX_INDEX_BYTES if limit is None else limit, _nbytes, made_once=True)
 
-        most = MAX_INDEX_BYTES if index_cache_size_bytes is None else index_cache_size_bytes
-        # Stores and base paths belong to the keys: sessions may serve several tables. A store has
-        # the credentials with which the files of an item are read later.
-        self.indices: LruCache[tuple[ObjectStore, str], OpenIndex] = LruCache(
-            most, _nbytes, made_once=True
-        )
-        self.readers: LruCache[tuple[ObjectStore, str | None, str, int | None], FileReader] = cache(
-            MAX_READER_BYTES
-        )
-        self.joined: LruCache[tuple[ObjectStore, str | None, tuple[str, ...]], JoinedFiles] = cache(
-            MAX_JOINED_BYTES
-        )
-        self.small_files = SmallFiles(limited(CAPACITY))
-        self.deletions: LruCache[tuple[ObjectStore, str | None, str], npt.NDArray[np.uint32]] = (
-            cache(MAX_DELETION_BYTES)
-        )
-        self.row_ids: LruCache[bytes, RowIdSequence] = cache(MAX_ROW_ID_BYTES)
-        self.row_versions: LruCache[bytes, RowVersions] = cache(MAX_ROW_ID_BYTES)
+    @cached_property
+    def readers(self) -> LruCache[tuple[ObjectStore, str | None, str, int | None], FileReader]:
+        """Open data files by store, base path, path and size."""
+        return self._metadata_cache(MAX_READER_BYTES)
+
+    @cached_property
+    def joined(self) -> LruCache[tuple[ObjectStore, str | None, tuple[str, ...]], JoinedFiles]:
+        """Joined data files by store, base path and paths."""
+        return self._metadata_cache(MAX_JOINED_BYTES)
+
+    @cached_property
+    def small_files(self) -> SmallFiles:
+        """Small data files that were read whole."""
+        return SmallFiles(self._metadata_limit(CAPACITY))
+
+    @cached_property
+    def deletions(self) -> LruCache[tuple[ObjectStore, str | None, str], npt.NDArray[np.uint32]]:
+        """Offsets of deleted rows by store, base path and path."""
+        return self._metadata_cache(MAX_DELETION_BYTES)
+
+    @cached_property
+    def row_ids(self) -> LruCache[bytes, RowIdSequence]:
+        """Sequences of row ids by their serialized form."""
+        return self._metadata_cache(MAX_ROW_ID_BYTES)
+
+    @cached_property
+    def row_versions(self) -> LruCache[bytes, RowVersions]:
+        """Versions of rows by their serialized form."""
+        return self._metadata_cache(MAX_ROW_ID_BYTES)
 
     def size_bytes(self) -> int:
         """An estimate of the bytes in the caches; indices count as if they were loaded."""
         metadata = (self.readers, self.joined, self.deletions, self.row_ids, self.row_versions)
         caches = (*metadata, self.small_files.cache, self.indices)
         return sum(cache.total for cache in caches)
+
+    def _metadata_limit(self, default: int) -> int:
+        limit = self._limits[1]
+        return default if limit is None else min(default, limit)
+
+    def _metadata_cache(self, limit: int) -> LruCache[Any, Any]:
+        return LruCache(self._metadata_limit(limit), _nbytes, made_once=True)
 
     def __copy__(self) -> Session:
         return self

@@ -65,8 +65,9 @@ class TableRoot:
     )
 
     def __post_init__(self) -> None:
-        handler = locked(self.commit_lock, self.store, self.handler)
-        object.__setattr__(self, "handler", handler)
+        if self.commit_lock is not None:
+            handler = locked(self.commit_lock, self.store, self.handler)
+            object.__setattr__(self, "handler", handler)
 
     def with_lock(self, commit_lock: CommitLock | None) -> TableRoot:
         """The same root, with commits inside ``commit_lock``; None changes nothing."""

@@ -120,7 +120,7 @@ class LocalStore(ObjectStore):
         return whole
 
     def head(self, path: str) -> ObjectMeta:
-        with reading(path, self._root.path):
+        try:
             full_path = self._root.file(path)
             status = os.lstat(full_path)
             if stat.S_ISLNK(status.st_mode):
@@ -129,6 +129,10 @@ class LocalStore(ObjectStore):
                     raise InvalidPathError(f"{path!r} is a link that leads out of its root")
                 status = os.stat(target)
             return meta_of(path, check_regular(status, full_path))
+        except LanceError:
+            raise
+        except OSError as error:
+            raise read_error(error, path, self._root.path) from error
 
     def existing(self, paths: Sequence[str]) -> list[str]:
         # One call of the system for a name without a file, and no exception.
@@ -168,8 +172,12 @@ class LocalStore(ObjectStore):
             yield from walk(self._root, prefix, start_after)
 
     def list_names(self, folder: str, start_after: str | None = None) -> Iterator[str]:
-        with reading(folder, self._root.path):
+        try:
             return iter(names(self._root, folder, start_after))
+        except LanceError:
+            raise
+        except OSError as error:
+            raise read_error(error, folder, self._root.path) from error
 
     def delete(self, path: str) -> None:
         self._publisher.remove(path)

@@ -85,7 +85,7 @@ def _entries(root: Root, folder: str) -> tuple[list[str], list[str]]:
     if len(files) < len(listed):
         folders = [entry.name for entry in listed if entry.is_dir(follow_symlinks=False)]
         files += [entry.name for entry in listed if _is_link_to_file(root, entry)]
-    return _objects(folder, files), _objects(folder, folders)
+    return _objects(folder, files), _objects(folder, folders) if folders else []
 
 
 def _is_link_to_file(root: Root, entry: os.DirEntry[str]) -> bool:

@@ -139,15 +139,20 @@ class Manifest:
         message, fragments = parts.message, parts.fragments
         flags = FeatureFlags(message.reader_feature_flags, message.writer_feature_flags)
         check_layout(message)
+        # The views of a map of a message are Python code, so empty ones are skipped.
+        stored = message.schema_metadata
+        metadata = tuple(sorted(stored.items())) if stored else ()
         counted = fragments if message.HasField("writer_version") else without_counts(fragments)
         return cls(
             version=message.version,
-            schema=_schema(parts.fields, tuple(sorted(message.schema_metadata.items()))),
+            schema=_schema(parts.fields, metadata),
             fragments=counted,
             uncorrected=None if counted is fragments else fragments,
             timestamp_ns=timestamp_ns(message),
             flags=flags,
-            max_fragment_id=_optional(message, "max_fragment_id"),
+            max_fragment_id=(
+                message.max_fragment_id if message.HasField("max_fragment_id") else None
+            ),
             transaction_file=message.transaction_file,
             writer_version=(
                 WriterVersion.from_proto(message.writer_version)
@@ -160,16 +165,18 @@ class Manifest:
                 else None
             ),
             next_row_id=message.next_row_id,
-            config=dict(message.config),
-            table_metadata=dict(message.table_metadata),
+            config=dict(message.config) if message.config else {},
+            table_metadata=dict(message.table_metadata) if message.table_metadata else {},
             base_paths=tuple(map(BasePath.from_proto, message.base_paths)),
             branch=message.branch if message.HasField("branch") else None,
             tag=message.tag,
             version_aux_data=message.version_aux_data,
             carried=CarriedFields(
-                _optional(message, "max_allocated_field_id"),
+                message.max_allocated_field_id
+                if message.HasField("max_allocated_field_id")
+                else None,
                 message.clustering if message.HasField("clustering") else None,
-                _optional(message, "max_clustering_id"),
+                message.max_clustering_id if message.HasField("max_clustering_id") else None,
                 unknown_fields(message),
             ),
         )
@@ -258,9 +265,9 @@ def section_positions(message: table_pb2.Manifest) -> SectionPositions:
 
     Files of earlier releases have it in field 21.
     """
-    transaction = _optional(message, "transaction_section")
-    if transaction is None:
-        transaction = _optional(message, "transaction_section_deprecated")
+    is_new = message.HasField("transaction_section")
+    name = "transaction_section" if is_new else "transaction_section_deprecated"
+    transaction = _optional(message, name)
     return SectionPositions(_optional(message, "index_section"), transaction)
 
 
