@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -6,6 +7,24 @@ import pyarrow as pa
 Buffer: TypeAlias = bytes | bytearray | np.ndarray[Any, Any] | pa.Buffer
 
 INTERFACE: int
+
+class Failing:
+    def __init__(self, kind: type[Exception], /) -> None: ...
+    def __enter__(self) -> None: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object, /
+    ) -> None: ...
+
+def contiguous(
+    convert: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]],
+    array: np.ndarray[Any, Any],
+    /,
+) -> np.ndarray[Any, Any]: ...
+def aligned(
+    convert: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]],
+    array: np.ndarray[Any, Any],
+    /,
+) -> np.ndarray[Any, Any]: ...
 
 def unpack_fastlanes(
     packed: Buffer, width: int, bits: int, chunks: int, values: Buffer, /

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core_kernels import _native
 
 Bytes = npt.NDArray[np.uint8]
 Int64Array = npt.NDArray[np.int64]
@@ -18,39 +20,28 @@ Codes = npt.NDArray[np.uint32]
 T = TypeVar("T", bound=np.generic)
 
 
-class Failing:
-    """A context manager that converts a ``ValueError`` of C code into another error."""
-
-    __slots__ = ("_kind",)
-
-    def __init__(self, kind: type[CorruptFileError] | type[InvalidInputError]) -> None:
-        self._kind = kind
-
-    def __enter__(self) -> None:
-        """Do nothing."""
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
-    ) -> None:
-        """Raise the converted error."""
-        if kind is ValueError:
-            raise self._kind(str(error)) from None
+# The library is not older than this code, which `lance_core_kernels.compiled` checks: an older one
+# has none of these names.
+CORRUPT = _native.Failing(CorruptFileError)
+INVALID = _native.Failing(InvalidInputError)
 
 
-CORRUPT = Failing(CorruptFileError)
-INVALID = Failing(InvalidInputError)
-
-
-def contiguous(data: npt.NDArray[T]) -> npt.NDArray[T]:
-    """``data`` as a contiguous array."""
-    return data if data.flags.c_contiguous else np.ascontiguousarray(data)
-
-
-def aligned(values: Int64Array) -> Int64Array:
-    """``values`` as a contiguous, aligned array."""
-    if values.dtype == _INT64 and values.flags.c_contiguous and values.flags.aligned:
-        return values
+def _int64s(values: Int64Array) -> Int64Array:
     return np.require(values, np.int64, ["C", "A"])
+
+
+if TYPE_CHECKING:
+
+    def contiguous(data: npt.NDArray[T]) -> npt.NDArray[T]:
+        """``data`` as a contiguous array."""
+
+    def aligned(values: Int64Array) -> Int64Array:
+        """``values`` as a contiguous, aligned array."""
+
+else:
+    # A take calls these dozens of times, nearly always with arrays that are usable as they are.
+    contiguous = partial(_native.contiguous, np.ascontiguousarray)
+    aligned = partial(_native.aligned, _int64s)
 
 
 def levels_of(levels: LevelArray | None) -> LevelArray:
@@ -62,5 +53,5 @@ def levels_of(levels: LevelArray | None) -> LevelArray:
     return np.require(levels, np.uint16, ["C", "A"])
 
 
-_INT64, _UINT16 = np.dtype(np.int64), np.dtype(np.uint16)
+_UINT16 = np.dtype(np.uint16)
 _NO_LEVELS = np.empty(0, np.uint16)

@@ -7,14 +7,16 @@
 
 static int add_all(PyObject *module) {
     PyMethodDef *groups[] = {
-        dictionary_methods,  fastlanes_methods,  files_methods,    fsst_decode_methods,
-        fsst_encode_methods, fsst_train_methods, headers_methods,  levels_methods,
-        rows_methods,        runs_methods,       search_methods,   slices_methods,
-        streams_methods,     variable_methods,   zipped_methods,
+        arrays_methods,      dictionary_methods,  fastlanes_methods,  files_methods,
+        fsst_decode_methods, fsst_encode_methods, fsst_train_methods, headers_methods,
+        levels_methods,      rows_methods,        runs_methods,       search_methods,
+        slices_methods,      streams_methods,     variable_methods,   zipped_methods,
     };
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         if (PyModule_AddFunctions(module, groups[i]) < 0)
             return -1;
+    if (add_failing(module) < 0)
+        return -1;
     return PyModule_AddIntConstant(module, "INTERFACE", INTERFACE);
 }
 

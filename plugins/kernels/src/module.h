@@ -151,6 +151,7 @@ static inline PyObject *from_chunks(PyObject *args, const char *(*kernel)(chunks
     return done(b, 5, error, 0);
 }
 
+extern PyMethodDef arrays_methods[];
 extern PyMethodDef dictionary_methods[];
 extern PyMethodDef fastlanes_methods[];
 extern PyMethodDef files_methods[];
@@ -166,5 +167,7 @@ extern PyMethodDef slices_methods[];
 extern PyMethodDef streams_methods[];
 extern PyMethodDef variable_methods[];
 extern PyMethodDef zipped_methods[];
+
+int add_failing(PyObject *module);
 
 #endif
