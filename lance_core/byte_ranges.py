@@ -89,8 +89,8 @@ def concatenated(requests: Sequence[Sequence[ByteRange]]) -> Sequence[ByteRange]
     """All ranges, one request after the other; as arrays if those of a request are."""
     if len(requests) == 1:
         return requests[0]
-    if not any(isinstance(ranges, RangeArrays) for ranges in requests):
-        return [range_ for ranges in requests for range_ in ranges]
+    if RangeArrays not in map(type, requests):
+        return list(chain.from_iterable(requests))
     parts = [RangeArrays.of(ranges) for ranges in requests]
     starts = np.concatenate([part.starts for part in parts])
     return RangeArrays(starts, np.concatenate([part.stops for part in parts]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from lance_core.byte_ranges import ByteRange
@@ -55,10 +55,14 @@ class FileContent(Protocol):
     def check_field(self, field: Field, column_of: Mapping[int, int]) -> None:
         """Raise `CorruptFileError` if the metadata shows that a column of the field lacks rows."""
 
-    def decode_field(
-        self, field: Field, column_of: Mapping[int, int], rows: AnyRows, context: DecodeContext
-    ) -> Decoding[list[pa.Array]]:
-        """See `lance_core.encodings.dispatch.decode_field`."""
+    def decode_fields(
+        self,
+        fields: Sequence[Field],
+        column_of: Mapping[int, int],
+        rows: AnyRows,
+        context: DecodeContext,
+    ) -> Iterator[Decoding[list[pa.Array]]]:
+        """What `lance_core.encodings.dispatch.decode_field` returns for each of ``fields``."""
 
     def field_bytes(self, field: Field, index: int) -> int:
         """Bytes in the pages of a field with column ``index``; 0 if the metadata has no sizes."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import repeat
 from typing import TYPE_CHECKING, TypeVar
 
 from google.protobuf.message import DecodeError, Message
@@ -16,7 +17,6 @@ from lance_core.concurrency.fork_safe import cached_property
 from lance_core.datafile.column_metadata import ColumnParser, LazyItems
 from lance_core.datafile.footer import ALIGNMENT, FOOTER_LENGTH, TABLE_ENTRY, Footer, parse_footer
 from lance_core.datafile.tail import Tail
-from lance_core.encodings.dispatch import decode_field
 from lance_core.encodings.page import Column
 from lance_core.encodings.v2_0.base import is_byte_lists
 from lance_core.encodings.version import FileVersion
@@ -164,11 +164,18 @@ class FileMetadata:
                 field=field.name,
             )
 
-    def decode_field(
-        self, field: Field, column_of: Mapping[int, int], rows: AnyRows, context: DecodeContext
-    ) -> Decoding[list[pa.Array]]:
+    def decode_fields(
+        self,
+        fields: Sequence[Field],
+        column_of: Mapping[int, int],
+        rows: AnyRows,
+        context: DecodeContext,
+    ) -> Iterator[Decoding[list[pa.Array]]]:
         """See `lance_core.datafile.content.FileContent`."""
-        return decode_field(field, column_of, self.columns, rows, context)
+        # What `dispatch.decode_field` does, with one look-up of the decoder.
+        decode = context.registry.decoder(context.version).decode_field
+        arguments = repeat(column_of), repeat(self.columns), repeat(rows), repeat(context)
+        return map(decode, fields, *arguments)
 
     def field_bytes(self, field: Field, index: int) -> int:
         """Bytes in the pages of a field whose column is ``index``."""

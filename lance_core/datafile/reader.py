@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, islice
-from typing import TYPE_CHECKING, TypeVar
+from itertools import chain, islice, repeat
+from operator import is_
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -59,7 +60,9 @@ class FileReader:
     a reader exists; data files of a table never change.
     """
 
-    __slots__ = ("_content", "_context", "_groups", "_source", "_store", "_whole", "path")
+    __slots__ = (
+        *("_checked", "_content", "_context", "_groups", "_source", "_store", "_whole", "path"),
+    )
 
     def __init__(
         self,
@@ -75,6 +78,7 @@ class FileReader:
         self._source = source or store
         self._whole: pa.Buffer | None = None
         self._context = DecodeContext(store.coalesce_gap, content.size, content.version, registry)
+        self._checked: tuple[Sequence[Field], Mapping[int, int] | None] = (), None
         parses_all = store.read_ahead > 0
         self._groups = GroupsOfFile(content, self._context, parses_all=parses_all)
 
@@ -222,20 +226,25 @@ class FileReader:
         """See `read`; cuts the rows where one array cannot hold what a decoder returns."""
         try:
             groups, rest = self._grouped(fields, column_of)
-            if len(rows) == 0:
+            num_rows = len(rows)
+            if num_rows == 0:
                 return [_chunked(field, [], 0) for field in fields]
-            decodings = chain(
-                (
-                    group.decode(column_of, self.metadata.columns, rows, self._context)
-                    for group in groups
-                ),
-                (self._alone(fields[position], column_of, rows) for position in rest),
-            )
+            content, context = self._content, self._context
+            alone = [fields[position] for position in rest] if groups else fields
+            decodings: Iterable[Decoding[Any]]
+            decodings = content.decode_fields(alone, column_of, rows, context)
+            if not groups:
+                arrays = self._decoded(decodings, num_rows)
+                return list(map(_chunked, fields, arrays, repeat(num_rows)))
+            columns = self.metadata.columns
+            of_groups = (group.decode(column_of, columns, rows, context) for group in groups)
+            results = self._decoded(chain(of_groups, decodings), num_rows)
+            members = chain.from_iterable(results[: len(groups)])
             positions = chain.from_iterable([*(group.positions for group in groups), rest])
-            arrays = chain.from_iterable(self._decoded(decodings, len(rows)))
-            arrays_at = dict(zip(positions, arrays, strict=True))
+            arrays_of = chain(members, results[len(groups) :])
+            arrays_at = dict(zip(positions, arrays_of, strict=True))
             return [
-                _chunked(field, arrays_at[position], len(rows))
+                _chunked(field, arrays_at[position], num_rows)
                 for position, field in enumerate(fields)
             ]
         except ResultTooLargeError as error:
@@ -306,18 +315,16 @@ class FileReader:
 
     def _grouped(self, fields: Sequence[Field], column_of: Mapping[int, int]) -> Groups:
         """The fields to decode together, and the indices of the others; all are checked."""
+        checked, columns = self._checked
+        if columns is column_of and len(checked) == len(fields) and all(map(is_, checked, fields)):
+            return (), range(len(fields))  # the same fields as in the last read
         groups = COLUMN_GROUPS.first(self._groups, fields, column_of)
         if groups is not None:
             return groups
         for field in fields:
             self._content.check_field(field, column_of)
+        self._checked = tuple(fields), column_of
         return (), range(len(fields))
-
-    def _alone(
-        self, field: Field, column_of: Mapping[int, int], rows: AnyRows
-    ) -> Decoding[list[list[pa.Array]]]:
-        """The arrays of one field."""
-        return [(yield from self._content.decode_field(field, column_of, rows, self._context))]
 
     def _decoded(self, decodings: Iterable[Decoding[T]], num_rows: int) -> list[T]:
         """The results of ``decodings`` of ``num_rows`` rows each.
@@ -344,9 +351,12 @@ class FileReader:
 
     def _check_rows(self, rows: AnyRows) -> None:
         num_rows = self._content.num_rows
-        if isinstance(rows, RowIndices) and not len(rows):
-            return
-        first, stop = rows.first, rows.last + 1
+        if isinstance(rows, RowIndices):
+            if not len(rows.values):
+                return
+            first, stop = int(rows.values[0]), int(rows.values[-1]) + 1
+        else:
+            first, stop = rows.first, rows.last + 1
         if not 0 <= first <= stop <= num_rows:
             raise InvalidInputError(
                 f"rows {first} to {stop} were asked for, but {self.path!r} has {num_rows}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lance_core.encodings.version import FileVersion
@@ -36,11 +37,11 @@ class DecodeContext:
     registry: EncodingRegistry
     validate_utf8: bool = True
     memo: dict[Hashable, Any] | None = None
+    kernels: Kernels = field(init=False, repr=False, compare=False)
+    """The kernels of the registry; a property would cost a call for each use."""
 
-    @property
-    def kernels(self) -> Kernels:
-        """The kernels of this process."""
-        return self.registry.kernels
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kernels", self.registry.kernels)
 
 
 class BlobPlaces(Protocol):

@@ -9,7 +9,8 @@ as many rounds as its deepest column instead of the sum over all columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import TypeVar
+from operator import itemgetter
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +56,11 @@ class RowRange:
         """The last row; ``start - 1`` if the range is empty."""
         return self.stop - 1
 
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The first and the last row."""
+        return self.start, self.stop - 1
+
     def moved(self, by: int) -> RowRange:
         """The range with ``by`` added to each row number."""
         return RowRange(self.start + by, self.stop + by) if by else self
@@ -82,6 +88,11 @@ class RowIndices:
     def last(self) -> int:
         return int(self.values[-1])
 
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The first and the last row."""
+        return int(self.values[0]), int(self.values[-1])
+
     def moved(self, by: int) -> RowIndices:
         """The rows with ``by`` added to each row number."""
         return RowIndices(self.values + by) if by else self
@@ -101,21 +112,27 @@ def packed_rows(values: Int64Array) -> Rows:
     return RowIndices(values)
 
 
+_Round = list[tuple[int, Decoding[Any], Sequence[ByteRange]]]
+"""The decoders that have not finished: the index of each, and the ranges that it waits for."""
+
+_RANGES = itemgetter(2)
+
+
 def run_interleaved(decodings: Sequence[Decoding[T]]) -> Decoding[list[T]]:
     """Run decoders concurrently; each round requests the ranges of all unfinished decoders."""
     if len(decodings) == 1:
         return [(yield from decodings[0])]
-    results: dict[int, T] = {}
-    waiting: list[tuple[int, Decoding[T], Sequence[ByteRange]]] = []
+    results: list[Any] = [None] * len(decodings)
+    waiting: _Round = []
     for number, decoding in enumerate(decodings):
         try:
             waiting.append((number, decoding, next(decoding)))
         except StopIteration as done:
             results[number] = done.value
     while waiting:
-        buffers = yield concatenated([ranges for _, _, ranges in waiting])
+        buffers = yield concatenated(list(map(_RANGES, waiting)))
         position = 0
-        still: list[tuple[int, Decoding[T], Sequence[ByteRange]]] = []
+        still: _Round = []
         for number, decoding, ranges in waiting:
             own = buffers[position : position + len(ranges)]
             position += len(ranges)
@@ -124,7 +141,7 @@ def run_interleaved(decodings: Sequence[Decoding[T]]) -> Decoding[list[T]]:
             except StopIteration as done:
                 results[number] = done.value
         waiting = still
-    return [results[number] for number in range(len(decodings))]
+    return results
 
 
 def run_decoding(

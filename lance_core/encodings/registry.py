@@ -89,7 +89,8 @@ class EncodingRegistry:
     about plugins that did not load, for errors about a missing encoding. ``kernels``: the kernels
     that all encodings use. ``spec_of``: finds the descriptor of a file version, and raises an error
     if no plugin provides it; by default it finds those of the core. ``import_module`` imports the
-    code of file versions.
+    code of file versions. ``allowed_encodings``: a cache of the compressive encodings that files of
+    a version may contain.
     """
 
     __slots__ = (
@@ -99,6 +100,7 @@ class EncodingRegistry:
         "_import",
         "_resolved",
         "_spec_of",
+        "allowed_encodings",
         "failed",
         "kernels",
     )
@@ -122,6 +124,7 @@ class EncodingRegistry:
         self._resolved: dict[str, Callable[..., Any]] = {}
         self._decoders: dict[FileVersion, FieldDecoder] = {}
         self._encoders: dict[FileVersion, FieldEncoders] = {}
+        self.allowed_encodings: dict[tuple[str, FileVersion], EncodingSpec] = {}
 
     def file_version(self, version: FileVersion) -> FileVersionSpec:
         """The descriptor of a file version.

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from lance_core.commits.base import CommitHandler, ManifestLocation
 from lance_core.commits.checked_handler import checked
@@ -99,8 +100,19 @@ class TableRoot:
         return str(replace(self.url, commit_scheme=None, query={}))
 
 
-Places: TypeAlias = tuple[Fragment, Sequence[SchemaField], Mapping[int, Sequence[int]]]
-"""A fragment, the fields of a read, and by file number the indices of the fields in that file."""
+class Places(NamedTuple):
+    """Where the ``fields`` of a read of ``fragment`` are, and what follows from the fields alone.
+
+    ``by_file``: by file number the indices of the fields in that file. ``members``: by file number
+    the fields themselves, and True if files hold all of them as users see them. ``schema``: the
+    Arrow schema of the fields.
+    """
+
+    fragment: Fragment
+    fields: Sequence[SchemaField]
+    by_file: Mapping[int, Sequence[int]]
+    members: Mapping[int, tuple[tuple[SchemaField, ...], bool]]
+    schema: pa.Schema
 
 
 @dataclass(frozen=True, eq=False)

@@ -112,6 +112,9 @@ def span_places(
     base: int, starts: Int64Array, stops: Int64Array, gap: int
 ) -> tuple[Sequence[ByteRange], Int64Array]:
     """The ranges of `span_ranges`, and where each span starts in the bytes of all, concatenated."""
+    first, last = int(starts[0]), int(stops[-1])
+    if last - first <= gap:
+        return [ByteRange(base + first, base + last)], starts - first
     ranges, cuts = span_ranges(base, starts, stops, gap)
     if len(ranges) == 1:
         return ranges, starts - cuts.firsts[0]

@@ -53,7 +53,7 @@ def empty(count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
 
 def allocate(size: int) -> pa.Buffer:
     """An uninitialised buffer of ``size`` bytes."""
-    pool = memory_pool()
+    pool = _pool.get()
     if pool is not None and huge_bytes(size) and size < _TOO_LARGE:
         try:
             return huge_buffer(size, max_kept=_max_kept.get())

@@ -41,6 +41,11 @@ class OrderedRows:
         return self.distinct.last
 
     @property
+    def ends(self) -> tuple[int, int]:
+        """The lowest and the highest row."""
+        return self.distinct.ends
+
+    @property
     def numbers(self) -> Int64Array:
         """Row numbers in the requested order."""
         return self.distinct.values.take(self.indices)

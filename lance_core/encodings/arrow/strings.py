@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ class Spans(NamedTuple):
     valid: npt.NDArray[np.bool_] | None
 
 
+@lru_cache(maxsize=1024)
 def is_variable(type_: pa.DataType) -> bool:
     """True if ``type_`` is string or binary, with 32-bit or 64-bit offsets."""
     return type_.id in _VARIABLE
@@ -43,11 +45,13 @@ def is_plain(type_: pa.DataType) -> bool:
     return is_fixed or types.is_fixed_size_binary(type_) or is_variable(type_)
 
 
+@lru_cache(maxsize=1024)
 def is_text(type_: pa.DataType) -> bool:
     """True if ``type_`` is a string type, whose values must be UTF-8."""
     return type_.id in _TEXT
 
 
+@lru_cache(maxsize=1024)
 def offset_dtype(type_: pa.DataType) -> type[np.int32] | type[np.int64]:
     """The numpy type of the offsets of a variable-width type."""
     return np.int64 if type_.id in _LARGE else np.int32
@@ -162,7 +166,7 @@ def _bitmap(valid: npt.NDArray[np.bool_] | None) -> pa.Buffer | None:
 def is_ascii(text: pa.Buffer) -> bool:
     """True if all bytes are ASCII."""
     octets = np.frombuffer(text, np.uint8)
-    return not len(octets) or bool(octets.max() < 0x80)
+    return not len(octets) or bool(np.maximum.reduce(octets) < 0x80)
 
 
 def check_utf8(offsets: npt.NDArray[np.integer[Any]], data: pa.Buffer) -> None:

@@ -30,14 +30,26 @@ def decode_field(
 ) -> Decoding[list[pa.Array]]:
     """The 2.1 and 2.2 implementation of `lance_core.encodings.dispatch.decode_field`."""
     if isinstance(rows, RowIndices):
-        rows = packed_rows(rows.values)
-    if not len(rows):
-        return []
+        values = rows.values
+        if not len(values) or int(values[-1]) - int(values[0]) < len(values):
+            rows = packed_rows(values)
     leaf = column_of_leaf(field, column_of, columns)
-    if leaf is not None:
+    if leaf is not None and (isinstance(rows, RowIndices) or len(rows)):
         fast = COLUMN_READS.first(leaf, rows, context)
         if fast is not None:
-            return (yield from fast)
+            return fast
+    return _decode_plainly(field, column_of, columns, rows, context)
+
+
+def _decode_plainly(
+    field: Field,
+    column_of: Mapping[int, int],
+    columns: Sequence[Column],
+    rows: AnyRows,
+    context: DecodeContext,
+) -> Decoding[list[pa.Array]]:
+    if not len(rows):
+        return []
     if isinstance(rows, OrderedRows):
         distinct = decode_field(field, column_of, columns, rows.distinct, context)
         return (yield from reorder(distinct, rows))

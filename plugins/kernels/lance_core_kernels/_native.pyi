@@ -25,7 +25,6 @@ def aligned(
     array: np.ndarray[Any, Any],
     /,
 ) -> np.ndarray[Any, Any]: ...
-
 def unpack_fastlanes(
     packed: Buffer, width: int, bits: int, chunks: int, values: Buffer, /
 ) -> int: ...

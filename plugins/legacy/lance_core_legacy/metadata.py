@@ -12,7 +12,7 @@ See docs/format/file-0.1.md.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -112,15 +112,19 @@ class LegacyMetadata:
     def check_field(self, field: Field, column_of: Mapping[int, int]) -> None:
         """Does nothing: the lengths of pages are checked when the pages are read."""
 
-    def decode_field(
-        self, field: Field, column_of: Mapping[int, int], rows: AnyRows, context: DecodeContext
-    ) -> Decoding[list[pa.Array]]:
+    def decode_fields(
+        self,
+        fields: Sequence[Field],
+        column_of: Mapping[int, int],
+        rows: AnyRows,
+        context: DecodeContext,
+    ) -> Iterator[Decoding[list[pa.Array]]]:
         """See `FileContent`."""
         columns = LegacyColumns(self._table, self._find_dictionary)
-        if isinstance(rows, OrderedRows):
-            distinct = decode_field(field, column_of, columns, rows.distinct, context)
-            return reorder(distinct, rows)
-        return decode_field(field, column_of, columns, rows, context)
+        distinct = rows.distinct if isinstance(rows, OrderedRows) else rows
+        for field in fields:
+            decoding = decode_field(field, column_of, columns, distinct, context)
+            yield reorder(decoding, rows) if isinstance(rows, OrderedRows) else decoding
 
     def field_bytes(self, field: Field, index: int) -> int:
         """Always 0: the metadata of 0.1 files has no sizes of pages."""

@@ -16,8 +16,11 @@ from lance_core.store.local import open_files
 
 ROWS = 20_000
 
+TAKEN = [1, 5, 77, 1000, 2000, 3000, 10_000, 12_000, 13_000, ROWS - 1]
+
 READS: dict[str, tuple[int, Callable[[lance_core.LanceDataset], object]]] = {
     "open": (150, lambda ds: lance_core.dataset(ds.snapshot.root.config.uri)),
+    "take": (310, lambda ds: ds.take(TAKEN)),
 }
 """By name: the maximum number of calls, and the read."""
 

@@ -16,7 +16,7 @@ from lance_core.dataset.blobs.payloads import with_payloads
 from lance_core.dataset.blobs.versions import as_in_file, as_version_2
 from lance_core.dataset.read.fragments.live_rows import live
 from lance_core.dataset.read.fragments.meta_columns import meta_column
-from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.snapshot.snapshot import Places, Snapshot
 from lance_core.encodings.arrow.combine_chunks import combine_chunks
 from lance_core.encodings.arrow.ordered_rows import AnyRows
 from lance_core.encodings.arrow.zero_column_tables import zero_column_table
@@ -44,6 +44,8 @@ def read_rows(
     ``fields`` may be pruned structs. The result includes deleted rows if ``rows`` does.
     """
     columns = read_fields(snapshot, fragment, fields, rows)
+    if fields and not meta:
+        return pa.Table.from_arrays(columns, schema=places_of(snapshot, fragment, fields).schema)
     arrow = [field.to_arrow() for field in fields]
     if meta and not fields:
         check_some_count(snapshot, fragment)
@@ -64,14 +66,18 @@ def read_fields(
         return []
     if fragment.overlays:
         raise UnsupportedFeatureError(f"fragment {fragment.id} has data overlay files")
-    by_file = files_of_fields(snapshot, fragment, fields)
-    columns: dict[int, pa.ChunkedArray] = {}
-    if not any(number >= 0 for number in by_file):
+    places = places_of(snapshot, fragment, fields)
+    by_file = places.by_file
+    if max(by_file) < 0:
         check_some_count(snapshot, fragment)
-    for number, positions in by_file.items():
-        if number >= 0:
-            read = _read_file(snapshot, fragment, number, [fields[i] for i in positions], rows)
-            columns.update(zip(positions, read, strict=True))
+    columns: dict[int, pa.ChunkedArray] = {}
+    for number, (members, are_plain) in places.members.items():
+        read = _read_file(snapshot, fragment, number, members, rows)
+        if not are_plain:
+            read = [wrap_chunks(*pair) for pair in zip(read, members, strict=True)]
+        if len(members) == len(fields):
+            return read
+        columns.update(zip(by_file[number], read, strict=True))
     for i in by_file.get(NOWHERE, ()):
         columns[i] = pa.chunked_array([pa.nulls(len(rows), fields[i].arrow_type)])
     for i in by_file.get(SPLIT, ()):
@@ -101,23 +107,44 @@ NOWHERE = -2
 def files_of_fields(
     snapshot: Snapshot, fragment: Fragment, fields: Sequence[Field]
 ) -> Mapping[int, Sequence[int]]:
-    """The indices in ``fields`` by file number, `SPLIT` or `NOWHERE`.
+    """The indices in ``fields`` by file number, `SPLIT` or `NOWHERE`."""
+    return places_of(snapshot, fragment, fields).by_file
+
+
+def places_of(snapshot: Snapshot, fragment: Fragment, fields: Sequence[Field]) -> Places:
+    """Where ``fields`` are in the files of ``fragment``.
 
     The result of the last read of a fragment is cached: computing it would dominate the time of
     reading single rows.
     """
     cached = snapshot.files_of_fields.get(fragment.id)
-    if cached is not None and cached[0] is fragment and cached[1] is fields:
-        return cached[2]
+    if cached is not None and cached.fragment is fragment and cached.fields is fields:
+        return cached
     homes = fragment.file_of_field()
     unsorted: dict[int, list[int]] = {}
     for i, field in enumerate(fields):
         number = _place(field, homes, fragment)
         unsorted.setdefault(NOWHERE if number is None else number, []).append(i)
     by_file = dict(sorted(unsorted.items()))
+    members = {
+        number: tuple([fields[i] for i in positions])
+        for number, positions in by_file.items()
+        if number >= 0
+    }
+    # Blobs of version 2 are described in files by other types than users see.
+    has_blobs = bool(snapshot.blobs_v2)
+    plain = {
+        number: (
+            part,
+            not has_blobs and all(field.storage_type == field.arrow_type for field in part),
+        )
+        for number, part in members.items()
+    }
+    schema = pa.schema([field.to_arrow() for field in fields])
+    places = Places(fragment, fields, by_file, plain, schema)
     if isinstance(fields, tuple):  # only an immutable value is a safe cache key
-        snapshot.files_of_fields[fragment.id] = fragment, fields, by_file
-    return by_file
+        snapshot.files_of_fields[fragment.id] = places
+    return places
 
 
 def _leaf_ids(field: Field, homes: Mapping[int, int]) -> Iterator[int]:
@@ -191,10 +218,8 @@ def _read_file(
     file = fragment.files[number]
     reader = check_count(snapshot, fragment, file, snapshot.physical_rows(fragment))
     if snapshot.blobs_v2:
-        read = _read_blobs(snapshot, file, reader, fields, rows)
-    else:
-        read = reader.read(fields, file.columns(), rows)
-    return [wrap_chunks(column, field) for column, field in zip(read, fields, strict=True)]
+        return _read_blobs(snapshot, file, reader, fields, rows)
+    return reader.read(fields, file.columns(), rows)
 
 
 def _read_blobs(
@@ -260,7 +285,7 @@ def _read_members(
         part = _part_in(field, homes, number)
         assert part is not None
         (column,) = _read_file(snapshot, fragment, number, [part], rows)
-        parts.append((part, combine_chunks(column)))
+        parts.append((part, combine_chunks(wrap_chunks(column, part))))
     return pa.chunked_array([_merged(field, parts)])
 
 

@@ -37,7 +37,7 @@ def as_indices(indices: Indices) -> Int64Array:
     if values.ndim != 1 or values.dtype.kind not in "iu":
         raise InvalidInputError("indices must be a flat list of whole numbers")
     rows = values.astype(np.int64, copy=False)
-    if rows.min() < 0:
+    if np.minimum.reduce(rows) < 0:
         wrong = values[rows < 0][0]
         raise InvalidInputError(f"index {wrong} is {'negative' if wrong < 0 else 'too large'}")
     return rows
@@ -57,7 +57,7 @@ def distinct(requested: Int64Array) -> tuple[Int64Array, Int64Array | None]:
 
     The index is None if ``requested`` is ascending and distinct itself.
     """
-    if len(requested) < 2 or bool((requested[1:] > requested[:-1]).all()):
+    if len(requested) < 2 or np.logical_and.reduce(requested[1:] > requested[:-1]):
         return requested, None
     order = requested.argsort()
     rows = requested[order]

@@ -7,6 +7,8 @@ large chunks). Each part starts at a multiple of 8 bytes from the start of the c
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from lance_core.encodings.decoding import Int64Array
@@ -44,6 +46,7 @@ def chunk_headers(
     return table.reshape(-1)
 
 
+@lru_cache(maxsize=1024)
 def header_length(levels: int, buffers: int, large: bool) -> int:
     """Bytes of a header. Raises `CorruptFileError` for numbers of parts that no page has."""
     if not 0 <= levels <= 2 or not 0 < buffers <= _MAX_PARTS:

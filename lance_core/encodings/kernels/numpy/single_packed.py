@@ -39,7 +39,8 @@ def bytes_at(data: Bytes, positions: Int64Array, width: int) -> Bytes:
     """
     if not len(positions) or not width:
         return np.empty(0, np.uint8)
-    if int(positions.min()) < 0 or int(positions.max()) > len(data) - width:
+    least, most = np.minimum.reduce(positions), np.maximum.reduce(positions)
+    if int(least) < 0 or int(most) > len(data) - width:
         raise CorruptFileError("a value is not within its page")
     unit = _UNITS.get(width)
     if unit is not None:  # an array of overlapping unaligned words, one per byte position

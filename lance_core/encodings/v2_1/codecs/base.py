@@ -39,6 +39,9 @@ MAX_UNBACKED_BYTES = 64 << 20
 """Bytes that an encoding without stored bytes may always claim, however small the page is."""
 
 
+_new, _put = object.__new__, object.__setattr__
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class MiniBlockChunks:
     """Some chunks of a mini-block page, with one or more value buffers each.
@@ -74,18 +77,23 @@ class MiniBlockChunks:
         depth: int = 0,
     ) -> MiniBlockChunks:
         """Chunks that are already checked; a second check would cost more than most reads."""
-        self = object.__new__(cls)
-        put = object.__setattr__
-        put(self, "data", data)
-        put(self, "starts", starts)
-        put(self, "sizes", sizes)
-        put(self, "counts", counts)
-        put(self, "depth", depth)
+        self = _new(cls)
+        _put(self, "data", data)
+        _put(self, "starts", starts)
+        _put(self, "sizes", sizes)
+        _put(self, "counts", counts)
+        _put(self, "depth", depth)
         return self
 
     def within(self) -> MiniBlockChunks:
         """The same chunks for an encoding that is nested one level deeper."""
-        return self.known(self.data, self.starts, self.sizes, self.counts, self.depth + 1)
+        inner = _new(MiniBlockChunks)  # as `known` makes it, which would be one more call
+        _put(inner, "data", self.data)
+        _put(inner, "starts", self.starts)
+        _put(inner, "sizes", self.sizes)
+        _put(inner, "counts", self.counts)
+        _put(inner, "depth", self.depth + 1)
+        return inner
 
     @property
     def count(self) -> int:
@@ -102,7 +110,7 @@ class MiniBlockChunks:
 
     def single(self) -> MiniBlockChunks:
         """These chunks if they have one buffer each. Raises `CorruptFileError` otherwise."""
-        if self.num_buffers != 1:
+        if len(self.starts) != 1:
             raise CorruptFileError(f"a chunk has {self.num_buffers} value buffers, expected 1")
         return self
 
@@ -306,11 +314,15 @@ def _find(
     key = encoding.WhichOneof("compression")
     if key is None:
         raise CorruptFileError("the encoding of the values is missing")
-    spec = context.registry.find(key, EncodingFamily.COMPRESSIVE)
-    if context.version < spec.min_file_version:
-        raise CorruptFileError(
-            f"files of version {context.version} cannot contain encoding {key!r}"
-        )
+    known = context.registry.allowed_encodings
+    spec = known.get((key, context.version))
+    if spec is None:
+        spec = context.registry.find(key, EncodingFamily.COMPRESSIVE)
+        if context.version < spec.min_file_version:
+            raise CorruptFileError(
+                f"files of version {context.version} cannot contain encoding {key!r}"
+            )
+        known[key, context.version] = spec
     return key, spec
 
 

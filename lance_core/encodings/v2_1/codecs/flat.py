@@ -149,7 +149,7 @@ def flat_encoding(bits: int) -> CompressiveEncoding:
 
 def take_flat(bits: int, chunks: MiniBlockChunks, at: ChunkPositions) -> FixedWidth:
     """Single values of chunks whose only buffer holds values of ``bits`` bits."""
-    if ((chunks.counts * bits + 7) // 8 > chunks.sizes[0]).any():
+    if np.logical_or.reduce((chunks.counts * bits + 7) // 8 > chunks.sizes[0]):
         raise CorruptFileError("a chunk has fewer bytes than its values take")
     starts = chunks.starts[0].take(at.chunk)
     if bits == 1:

@@ -7,6 +7,7 @@ a validity bitmap (bit 0 of byte 0 first, 1 is valid) when they convert values t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from lance_core.errors import CorruptFileError, ResultTooLargeError
 from lance_core.lazy_dataclass import dataclass
 
 Words = npt.NDArray[np.unsignedinteger[Any]]
+
+_FIXED_SIZE_LIST = pa.lib.Type_FIXED_SIZE_LIST
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +68,7 @@ class FixedWidth:
 
         Booleans may have one bit or one byte. Fixed-size lists get no null items.
         """
-        if pa.types.is_fixed_size_list(type_):
+        if type_.id == _FIXED_SIZE_LIST:
             return self._lists(type_, validity)
         width = _bit_width(type_)
         if width == 1 and self.bits == 8:
@@ -73,8 +76,11 @@ class FixedWidth:
             return FixedWidth(pa.py_buffer(bits), 1, self.count).to_arrow(type_, validity)
         if width != self.bits:
             raise CorruptFileError(f"values of type {type_} cannot have {self.bits} bits")
+        nulls = 0 if validity is None else -1
+        if width & (width - 1) or self.data.address % 8 == 0:  # aligned for any type
+            return pa.Array.from_buffers(type_, self.count, [validity, self.data], nulls)
         buffers = [validity, _aligned(self.data, width)]
-        return pa.Array.from_buffers(type_, self.count, buffers, _nulls(validity))
+        return pa.Array.from_buffers(type_, self.count, buffers, nulls)
 
     def _lists(self, type_: pa.DataType, validity: pa.Buffer | None) -> pa.Array:
         size = type_.list_size
@@ -136,7 +142,8 @@ class VariableWidth:
         if validate_utf8 and is_text(type_) and not self.is_ascii:
             check_utf8(offsets, self.data.slice(0, int(offsets[-1])))
         buffers = [validity, pa.py_buffer(offsets), self.data]
-        return pa.Array.from_buffers(type_, self.count, buffers, _nulls(validity))
+        nulls = 0 if validity is None else -1
+        return pa.Array.from_buffers(type_, len(self.offsets) - 1, buffers, nulls)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,7 +180,7 @@ class FixedSizeListValues:
         self, type_: pa.DataType, validity: pa.Buffer | None = None, validate_utf8: bool = True
     ) -> pa.Array:
         """An array over the same bytes. Raises `CorruptFileError` for a type of another shape."""
-        if not pa.types.is_fixed_size_list(type_) or type_.list_size != self.dimensions[0]:
+        if type_.id != _FIXED_SIZE_LIST or type_.list_size != self.dimensions[0]:
             raise CorruptFileError(
                 f"a column of type {type_} has lists of {self.dimensions[0]} items"
             )
@@ -233,6 +240,7 @@ def as_variable(values: Values) -> VariableWidth:
     return values
 
 
+@lru_cache(maxsize=1024)
 def _bit_width(type_: pa.DataType) -> int:
     is_fixed = (
         pa.types.is_primitive(type_)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from lance_core.encodings.v2_1.pages.full_zip.reader import FullZipPlan
 from lance_core.encodings.v2_1.pages.mini_block.chunk_reader import is_sparse
 from lance_core.encodings.v2_1.pages.mini_block.reader import MiniBlockPlan
 from lance_core.encodings.v2_1.read.assemble import assemble
+from lance_core.encodings.v2_1.read.leaf_column import PLACED
 
 if TYPE_CHECKING:
     from lance_core.encodings.arrow.ordered_rows import AnyRows
@@ -37,27 +39,39 @@ class OnePage(NamedTuple):
     @classmethod
     def of(cls, leaf: LeafColumn, rows: AnyRows, context: DecodeContext) -> OnePage | None:
         """None if the rows are in several pages."""
-        page = leaf.page_of(rows.last)
-        if page is None or rows.first < leaf.column.starts[page]:
+        starts = leaf.column.starts
+        first, last = rows.ends
+        page = bisect_right(starts, last) - 1
+        if last >= starts[-1] or first < starts[page]:
             return None
         return cls(leaf, page, rows, context)
 
     def decode(self) -> Decoding[list[pa.Array]]:
         """The rows in their order, as one array."""
         leaf, page, rows, context = self
-        plan = leaf.plan(page, context)
+        plan = leaf.plans.get(page) or leaf.plan(page, context)
         if plan.is_all_null:
             return [all_null(leaf.type, len(rows))]
-        return [(yield from leaf.located(page, self._array(plan)))]
+        start = leaf.column.starts[page]
+        if start:
+            rows = rows.moved(-start)
+        try:
+            if isinstance(rows, OrderedRows):
+                return [(yield from self._ordered(plan, rows))]
+            part = yield from plan.decode(rows, context)
+            levels = part.levels
+            has_levels = levels.definition is not None or levels.rep is not None
+            if not has_levels and len(part.values) == levels.count:
+                return [part.values]
+            return [self._assembled(part)]
+        except PLACED as error:
+            raise leaf.with_place(error, page) from error
 
-    def _array(self, plan: LayoutPlan) -> Decoding[pa.Array]:
-        rows, context = self.rows.moved(-self.leaf.column.starts[self.page]), self.context
-        if not isinstance(rows, OrderedRows):
-            return self._assembled((yield from plan.decode(rows, context)))
-        taken = yield from _take_in_order(plan, rows, context)
+    def _ordered(self, plan: LayoutPlan, rows: OrderedRows) -> Decoding[pa.Array]:
+        taken = yield from _take_in_order(plan, rows, self.context)
         if taken is not None:
             return self._assembled(taken)
-        part = yield from plan.decode(packed_rows(rows.distinct.values), context)
+        part = yield from plan.decode(packed_rows(rows.distinct.values), self.context)
         return rows.taken_from(self._assembled(part))
 
     def _assembled(self, part: LeafPart) -> pa.Array:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from lance_core.byte_ranges import ByteRange
 from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.arrow.strings import is_variable, single_value
-from lance_core.encodings.decoding import run_interleaved
+from lance_core.encodings.decoding import RowIndices, run_interleaved
 from lance_core.encodings.v2_1.codecs.base import Chunk, Place, ScalarAt, scalar_at
 from lance_core.encodings.v2_1.codecs.values import FixedWidth
 from lance_core.encodings.v2_1.fast.chunk_header import ChunkHeader
@@ -47,7 +47,10 @@ class SingleValues(NamedTuple):
     @classmethod
     def of(cls, leaf: LeafColumn, rows: AnyRows, context: DecodeContext) -> SingleValues | None:
         """None for many rows, or if a page has no faster way to a single value."""
-        if len(rows) > MAX_ROWS:
+        if isinstance(rows, RowIndices):
+            if len(rows.values) > MAX_ROWS:
+                return None
+        elif len(rows) > MAX_ROWS:
             return None
         single = []
         starts = leaf.column.starts

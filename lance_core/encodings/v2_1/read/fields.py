@@ -92,10 +92,22 @@ def column_of_leaf(
 ) -> LeafColumn | None:
     """The column of a field that is a leaf, as nearly all are; None for other fields."""
     number = column_of.get(field.id, -1)
-    if not 0 <= number < len(columns):
+    if number < 0:
         return None
-    leaf = LeafColumn.of(columns[number], field.storage_type, field.name)
-    leaf.as_field()
+    try:
+        column = columns[number]
+    except IndexError:
+        return None
+    cache: ColumnCache | None = column.decoder_cache
+    if cache is not None and cache.field is field:  # the field of the last read
+        leaf = cache.leaf
+    else:
+        leaf = LeafColumn.of(column, field.storage_type, field.name)
+        cache = column.decoder_cache
+        if cache.leaf is leaf:  # or another thread has read the column as another type
+            cache.field = field
+    if len(leaf.nodes) != 1:
+        leaf.as_field()
     return leaf
 
 

@@ -37,36 +37,41 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_PLACED = CorruptFileError, UnsupportedFeatureError, PluginError
+PLACED = CorruptFileError, UnsupportedFeatureError, PluginError
 """Errors of pages that get the path of the field."""
 
 
 class ColumnCache:
-    """What a column keeps: its leaf, and the tree of the field whose first column it is."""
+    """What a column keeps: its leaf, and the tree of the field whose first column it is.
 
-    __slots__ = ("leaf", "tree")
+    ``field``: the top-level leaf field that the column was last read as.
+    """
+
+    __slots__ = ("field", "leaf", "tree")
 
     def __init__(self, leaf: LeafColumn) -> None:
         self.leaf = leaf
         self.tree: object = None
+        self.field: object = None
 
 
 class LeafColumn:
     """A column read as ``type``. The plan of a page is made on first use and cached.
 
     ``column`` has no cache. ``path`` is the dotted path of the leaf's field. ``memo``: what fast
-    paths keep of the pages.
+    paths keep of the pages. ``nodes``: the fields on the path to the leaf, see `expect`. ``plans``:
+    the plans of pages by number, see `plan`.
     """
 
-    __slots__ = ("_nodes", "_plans", "column", "memo", "path", "type")
+    __slots__ = ("column", "memo", "nodes", "path", "plans", "type")
 
     def __init__(self, column: Column, type_: pa.DataType, path: str) -> None:
         self.column = column
         self.type = type_
         self.path = path
         self.memo: dict[Hashable, Any] = {}
-        self._nodes: tuple[Node, ...] = ()
-        self._plans: dict[int, LayoutPlan] = {}
+        self.nodes: tuple[Node, ...] = ()
+        self.plans: dict[int, LayoutPlan] = {}
 
     @classmethod
     def of(cls, column: Column, type_: pa.DataType, path: str) -> LeafColumn:
@@ -78,18 +83,18 @@ class LeafColumn:
 
     def expect(self, nodes: Sequence[Node]) -> None:
         """Set the fields on the path to this leaf, outermost first, to check pages against."""
-        if nodes is self._nodes:
+        if nodes is self.nodes:
             return
-        if [node.is_list for node in self._nodes] != [node.is_list for node in nodes]:
-            self._plans = {}
+        if [node.is_list for node in self.nodes] != [node.is_list for node in nodes]:
+            self.plans = {}
             self.memo = {}
-        self._nodes = tuple(nodes)
+        self.nodes = tuple(nodes)
 
     def as_field(self) -> Node:
         """The node of this leaf as a top-level field, after `expect` of this node."""
-        if len(self._nodes) != 1:
+        if len(self.nodes) != 1:
             self.expect((Node(self.type, is_leaf=True),))
-        return self._nodes[0]
+        return self.nodes[0]
 
     def decode(self, rows: Rows, context: DecodeContext, scale: int = 1) -> Decoding[DecodedLeaf]:
         """Decode ``rows``, a part for each page.
@@ -124,28 +129,28 @@ class LeafColumn:
 
     def plan(self, number: int, context: DecodeContext) -> LayoutPlan:
         """The plan of page ``number``. Raises its errors with the field's path."""
-        plan = self._plans.get(number)
+        plan = self.plans.get(number)
         if plan is None:
             try:
                 plan = self._planned(self.column.pages[number], context)
-            except _PLACED as error:
-                raise self._placed(error, number) from error
-            self._plans[number] = plan
+            except PLACED as error:
+                raise self.with_place(error, number) from error
+            self.plans[number] = plan
         return plan
 
     def placed(self, page: int, work: Callable[[], T]) -> T:
         """The result of ``work`` on a page; its errors are those of `located`."""
         try:
             return work()
-        except _PLACED as error:
-            raise self._placed(error, page) from error
+        except PLACED as error:
+            raise self.with_place(error, page) from error
 
     def located(self, page: int, decoding: Decoding[T]) -> Decoding[T]:
         """``decoding`` of a page; its errors get the field's path and the place of the page."""
         try:
             return (yield from decoding)
-        except _PLACED as error:
-            raise self._placed(error, page) from error
+        except PLACED as error:
+            raise self.with_place(error, page) from error
 
     def _planned(self, page: Page, context: DecodeContext) -> LayoutPlan:
         if isinstance(page.encoding, ForeignEncoding):
@@ -153,20 +158,20 @@ class LeafColumn:
         assert isinstance(page.encoding, PageLayout)
         check_page(page.encoding, page.buffers, context.version)
         scope = PageScope(page.buffers, self.type, page.num_rows, context.file_size)
-        is_plain = not page.buffers and not any(node.is_list for node in self._nodes)
+        is_plain = not page.buffers and not any(node.is_list for node in self.nodes)
         if is_plain and is_empty_struct(self.type):  # then all enclosing fields are valid, too
-            layers = [REPDEF_ALL_VALID_ITEM] * len(self._nodes)
+            layers = [REPDEF_ALL_VALID_ITEM] * len(self.nodes)
             return decode_constant(ConstantLayout(layers=layers), scope)
         mini_block = page.encoding.mini_block_layout
         if is_foreign(mini_block):
             plan = decode_foreign(mini_block, scope, context.registry)
         else:
             plan = plan_page(page.encoding, scope, context.version)
-        check_kinds(self._nodes, plan.kinds)
+        check_kinds(self.nodes, plan.kinds)
         return plan
 
-    def _placed(self, error: LanceError, page: int) -> LanceError:
-        """An error of `_PLACED` with the field's path; with the position in the file if corrupt."""
+    def with_place(self, error: LanceError, page: int) -> LanceError:
+        """An error of `PLACED` with the field's path; with the position in the file if corrupt."""
         if isinstance(error, CorruptFileError):
             return with_page(error, self.column.pages[page], self.path)
         if isinstance(error, PluginError):

@@ -58,6 +58,8 @@ class ChunkBytes(NamedTuple):
         cls, buffers: Sequence[pa.Buffer], positions: Int64Array, context: DecodeContext
     ) -> ChunkBytes:
         """Join the buffers for the ranges of `span_places`."""
+        if len(buffers) == 1:
+            return cls(np.frombuffer(buffers[0], np.uint8), positions)
         return cls(BufferSlices.of(buffers).joined(context.kernels.join_slices), positions)
 
 
@@ -88,7 +90,10 @@ class ChunkedPages:
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
         """See `lance_core.encodings.v2_1.pages.base.LayoutPlan`."""
         if isinstance(rows, RowIndices) and not self.kinds.max_rep:
-            return (yield from self._single_rows(rows, context))
+            return self._single_rows(rows.values, context)
+        return self._rows(rows, context)
+
+    def _rows(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
         chunks = self.table.chunks_of(rows, context.kernels)
         read = yield from self.read(chunks, context)
         return self.part(rows, chunks, read, context)
@@ -119,16 +124,19 @@ class ChunkedPages:
     def parts(self, chunks: Int64Array, read: ChunkBytes, context: DecodeContext) -> ChunkParts:
         """The levels and value buffers of ``chunks``."""
         sizes = self.table.stops[chunks] - self.table.starts[chunks]
-        spend(int(sizes.sum()))
+        spend(int(np.add.reduce(sizes)))
         return chunk_parts(self.form, read.data, read.positions, sizes, context.kernels)
 
-    def _single_rows(self, rows: RowIndices, context: DecodeContext) -> Decoding[LeafPart]:
+    def _single_rows(self, rows: Int64Array, context: DecodeContext) -> Decoding[LeafPart]:
         """Rows of a page without lists; decodes only these rows if there are few in each chunk."""
-        chunks, chunk, position = self.table.locate(rows.values, context.kernels)
-        read = yield from self.read(chunks, context)
-        counts = self.table.counts[chunks]
-        if not is_sparse(rows.values, counts):
-            return self.part(rows, chunks, read, context)
+        table = self.table
+        chunks, chunk, position = context.kernels.locate_rows(table.values, rows)
+        starts, stops = table.starts[chunks], table.stops[chunks]
+        ranges, positions = span_places(self.base, starts, stops, context.coalesce_gap)
+        read = ChunkBytes.of((yield ranges), positions, context)
+        counts = table.counts[chunks]
+        if not is_sparse(rows, counts):
+            return self.part(RowIndices(rows), chunks, read, context)
         return self.few(chunks, ChunkPositions(counts, chunk, position), read, None, context)
 
     def few(
@@ -141,9 +149,12 @@ class ChunkedPages:
     ) -> LeafPart:
         """The rows at the positions ``at``, reordered by ``order`` if that is given."""
         parts = self.parts(chunks, read, context)
-        definition = definition_at(self.message, parts, at, context)
-        levels = Levels(self.kinds, None, definition, len(at.chunk))
-        check_levels(levels, context.kernels)
+        if parts.definition is None and parts.rep is None:
+            levels = Levels(self.kinds, None, None, len(at.chunk))
+        else:
+            definition = definition_at(self.message, parts, at, context)
+            levels = Levels(self.kinds, None, definition, len(at.chunk))
+            check_levels(levels, context.kernels)
         return self._taken(parts, levels, chunks, at, order, context)
 
     def _taken(
@@ -200,4 +211,4 @@ class ChunkedPages:
 
 def is_sparse(where: Int64Array, counts: Int64Array) -> bool:
     """True if taking the values at ``where`` costs less than decoding all values of the chunks."""
-    return len(where) * _TAKE_COST < int(counts.sum())
+    return len(where) * _TAKE_COST < int(np.add.reduce(counts))

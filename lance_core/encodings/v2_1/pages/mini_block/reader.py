@@ -50,6 +50,11 @@ class MiniBlockPlan(LayoutPlan):
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
         """See `LayoutPlan`."""
+        if self.known is not None:
+            return self.known.decode(rows, context)
+        return self._open_and_decode(rows, context)
+
+    def _open_and_decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
         known, read = yield from self.open(rows, context)
         if read is not None:
             return known.part(rows, np.arange(known.num_chunks), read, context)
