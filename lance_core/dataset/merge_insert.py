@@ -236,7 +236,8 @@ class MergeInsertBuilder:
         # A table of the caller is in memory anyway.
         limit = float("inf") if isinstance(data, pa.Table | pa.RecordBatch) else budget
         with TemporaryFolder("merge") as folder:
-            source = read_source(reader, schemas, self._plan.on, folder, limit)
+            kernels = self._dataset.snapshot.root.registry.kernels
+            source = read_source(reader, schemas, self._plan.on, folder, limit, kernels)
             yield source, folder, budget
 
     def _with(self, **changes: Any) -> Self:

@@ -153,10 +153,10 @@ class LanceFileReader:
         schema = self._schema.to_arrow()
 
         def batches() -> Iterator[pa.RecordBatch]:
-            fields = self._schema.fields
+            fields, kernels = self._schema.fields, get_manager().encodings.kernels
             for rows in windows:
                 columns = self._reader.read(fields, self._column_of, rows)
-                visible = [wrap_chunks(c, f) for c, f in zip(columns, fields, strict=True)]
+                visible = [wrap_chunks(c, f, kernels) for c, f in zip(columns, fields, strict=True)]
                 table = with_joined_chunks(pa.Table.from_arrays(visible, schema=schema))
                 yield from table.to_batches(max_chunksize=batch_size)
 

@@ -67,8 +67,9 @@ class LanceFileWriter:
         """
         writer = self._writer if self._writer is not None else self._start(batch.schema)
         batches = batch.to_batches() if isinstance(batch, pa.Table) else [batch]
+        kernels = get_manager().encodings.kernels
         for part in batches:
-            writer.write_batch(align_batch(part, writer.schema))
+            writer.write_batch(align_batch(part, writer.schema, kernels))
 
     def close(self) -> int | None:
         """Write buffered rows and metadata; returns the number of rows, None if already closed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -15,15 +16,21 @@ from lance_core.schema.rebuild import visible_children, with_children
 from lance_core.schema.tree import Schema
 from lance_core.schema.visible_values import VisibleValues
 
+if TYPE_CHECKING:
+    from lance_core.schema.json.loops import JsonLoops
+
 _TEXTS = (pa.string(), pa.large_string(), pa.string_view())
 _ALL = VisibleValues()
 
 
-def align_batch(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
+def align_batch(
+    batch: pa.RecordBatch, schema: Schema, loops: JsonLoops | None = None
+) -> pa.RecordBatch:
     """Select the columns of ``schema`` from ``batch``, with the types of `Schema.storage_schema`.
 
     The result has the column order of ``schema``. Columns and struct members are matched by name,
-    list items by position. Buffers are shared, except those of string views, binary views and JSON.
+    list items by position. Buffers are shared, except those of string views, binary views and JSON,
+    which compiled ``loops`` convert if a plugin has them.
     Raises `SchemaMismatchError` for a missing column, a different type, or rows without columns
     (no file can store them), and `InvalidInputError` for a null in a field that is not nullable.
     """
@@ -38,7 +45,7 @@ def align_batch(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
             index = batch_schema.get_field_index(field.name)
             if index < 0:
                 raise SchemaMismatchError(f"the data has no column {format_path([field.name])}")
-            columns.append(to_storage(batch.column(index), field))
+            columns.append(to_storage(batch.column(index), field, loops=loops))
         aligned = pa.RecordBatch.from_arrays(columns, schema=storage)
     for position, field in schema.checked_fields():
         check_nulls(aligned.column(position), field)
@@ -50,6 +57,7 @@ def to_storage(
     field: Field,
     parents: Sequence[str] = (),
     visible: VisibleValues = _ALL,
+    loops: JsonLoops | None = None,
 ) -> pa.Array:
     """Convert ``array``, of which rows have the ``visible`` values, to `Field.storage_type`.
 
@@ -65,11 +73,11 @@ def to_storage(
     if is_blob_v2(field) and storage_type == GIVEN_V2:
         return _given_blobs(array, path)
     if field.is_json and array.type in _TEXTS:
-        return _binary_json(array, path, visible)
+        return _binary_json(array, path, visible, loops)
     if pa.types.is_dictionary(storage_type) and pa.types.is_dictionary(array.type):
         return _dictionary(array, storage_type, path)
     if field.children:
-        return _nested(array, field, path, visible)
+        return _nested(array, field, path, visible, loops)
     if pa.types.is_fixed_size_list(storage_type):
         return _fixed_size_list(array, storage_type, path)
     if without_views(array.type) == storage_type:
@@ -91,7 +99,9 @@ def _given_blobs(array: pa.Array, path: Sequence[str]) -> pa.Array:
     return pa.StructArray.from_arrays([*members, *missing], fields=list(GIVEN_V2), mask=mask)
 
 
-def _binary_json(texts: pa.Array, path: Sequence[str], visible: VisibleValues) -> pa.Array:
+def _binary_json(
+    texts: pa.Array, path: Sequence[str], visible: VisibleValues, loops: JsonLoops | None
+) -> pa.Array:
     if visible.mask is not None and not visible.mask.all():
         texts = texts.cast(without_views(texts.type))
         import pyarrow.compute as pc
@@ -99,10 +109,16 @@ def _binary_json(texts: pa.Array, path: Sequence[str], visible: VisibleValues) -
         texts = pc.if_else(pa.array(visible.mask), texts, pa.scalar(None, texts.type))
     from lance_core.schema.json.encoding import encode_json
 
-    return encode_json(texts, format_path(path), visible.row_of)
+    return encode_json(texts, format_path(path), visible.row_of, loops)
 
 
-def _nested(array: pa.Array, field: Field, path: Sequence[str], visible: VisibleValues) -> pa.Array:
+def _nested(
+    array: pa.Array,
+    field: Field,
+    path: Sequence[str],
+    visible: VisibleValues,
+    loops: JsonLoops | None,
+) -> pa.Array:
     storage_type = field.storage_type
     if array.type.id != storage_type.id:
         raise _mismatch(array.type, storage_type, path)
@@ -123,11 +139,13 @@ def _nested(array: pa.Array, field: Field, path: Sequence[str], visible: Visible
         members = visible_children(children[0])
         below = below.below(children[0]) if has_json else _ALL
         pairs = zip(members, entries.children, strict=True)
-        parts = [to_storage(part, child, (*path, entries.name), below) for part, child in pairs]
+        parts = [
+            to_storage(part, child, (*path, entries.name), below, loops) for part, child in pairs
+        ]
         children = [with_children(children[0], entries.storage_type, parts)]
         return with_children(array, storage_type, children)
     pairs = zip(children, field.children, strict=True)
-    parts = [to_storage(part, child, path, below) for part, child in pairs]
+    parts = [to_storage(part, child, path, below, loops) for part, child in pairs]
     return with_children(array, storage_type, parts)
 
 

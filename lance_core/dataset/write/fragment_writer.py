@@ -114,7 +114,8 @@ def write_fragments(
         progress_bar("write") as advance,
     ):
         for batch in batches:
-            for part in _ingested(root, align_batch(batch, schema), schema, options):
+            aligned = align_batch(batch, schema, root.registry.kernels)
+            for part in _ingested(root, aligned, schema, options):
                 writer.write(part)
             advance(batch.num_rows)
     return files.data

@@ -25,13 +25,15 @@ from lance_core.encodings.version import FileVersion
 from lance_core.error_texts.suggestions import hint, shortened
 from lance_core.errors import InvalidInputError, SchemaMismatchError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.schema import Field, given_to_files, has_blobs_v2
+from lance_core.schema import Field, binary_json, given_to_files, has_blobs_v2
 from lance_core.schema.align import check_nulls, to_storage
 from lance_core.table.manifest.feature_flags import check_writable
 from lance_core.table.transactions.operations import Update
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
+
+    from lance_core.schema.json.loops import JsonLoops
 
 
 class UpdateResult(TypedDict):
@@ -121,20 +123,28 @@ class _Update:
         return replace(operation, fields_for_preserving_frag_bitmap=tuple(sorted(modified)))
 
     def _fields_to_read(self) -> list[Field]:
-        """The fields that do not change or that the values need."""
+        """The fields that do not change or that the values need.
+
+        JSON that no value needs is read as the binary JSON of files, and keeps its bytes.
+        """
         needed = {path[0] for column in self._new.values() for path in column.value.columns}
         fields = map(given_to_files, self._snapshot.schema.fields)
-        return [field for field in fields if field.name not in self._new or field.name in needed]
+        return [
+            field if field.name in needed else binary_json(field)
+            for field in fields
+            if field.name not in self._new or field.name in needed
+        ]
 
     def _updated(self, rows: pa.Table) -> pa.RecordBatch:
         """The new values of ``rows`` and the others, as a batch of the table's schema."""
         arrays, fields = [], []
+        kernels = self._snapshot.root.registry.kernels
         for field in self._snapshot.schema.fields:
             new = self._new.get(field.name)
             if new is None:
                 array = combine_chunks(rows.column(field.name))
             else:
-                array = new.of(rows, self._version)
+                array = new.of(rows, self._version, kernels)
             arrays.append(array)
             fields.append(pa.field(field.name, array.type))
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
@@ -147,13 +157,13 @@ class _NewColumn:
     field: Field
     value: Value
 
-    def of(self, rows: pa.Table, version: FileVersion) -> pa.Array:
+    def of(self, rows: pa.Table, version: FileVersion, loops: JsonLoops) -> pa.Array:
         """The new values of ``rows``; raises `SchemaMismatchError` if some do not fit."""
         try:
             array = combine_chunks(self.value.evaluate(rows))
             if pa.types.is_dictionary(self.field.storage_type):
                 array = self._encoded(array, version)
-            array = to_storage(array, self.field)
+            array = to_storage(array, self.field, loops=loops)
             check_nulls(array, self.field)
         except InvalidInputError as error:
             raise SchemaMismatchError(f"column {self.field.name!r}: {error}") from error

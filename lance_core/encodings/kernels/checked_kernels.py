@@ -24,6 +24,9 @@ from lance_core.encodings.kernels.table import OPTIONAL_LOOPS, Kernels, KernelSp
 from lance_core.error_texts.plugin_calls import CheckedCalls, type_of
 from lance_core.errors import PluginError
 
+_DOCUMENTS = ("pa.Buffer", "Int64Array", "Int64Array")
+"""The types of the members of what a `JsonLoop` returns."""
+
 
 def checked_kernels(spec: KernelSpec, plugin: str) -> KernelSpec:
     """``spec`` with functions whose results are checked; ``plugin`` names the plugin in errors."""
@@ -33,13 +36,15 @@ def checked_kernels(spec: KernelSpec, plugin: str) -> KernelSpec:
 
 def _checked(name: str, loop: Callable[..., Any], plugin: str) -> Callable[..., Any]:
     what = f"kernel {name!r} of {plugin}"
-    if name in OPTIONAL_LOOPS:  # it returns nothing, and raises errors of files
+    if name == "copy_ranges":  # it returns nothing, and raises errors of files
         calls = CheckedCalls(what, PluginError, (OSError,))
         return wraps(loop)(
             lambda *arguments: calls("the call", type(None), lambda: loop(*arguments))
         )
     calls = CheckedCalls(what, PluginError)
-    members = _members(getattr(Kernels, name).__annotations__["return"])
+    members: tuple[str, ...] = _DOCUMENTS
+    if name not in OPTIONAL_LOOPS:
+        members = _members(getattr(Kernels, name).__annotations__["return"])
     rule = RULES.get(name)
 
     @wraps(loop)

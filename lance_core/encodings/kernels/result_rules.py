@@ -43,6 +43,12 @@ def _offsets(offsets: npt.NDArray[Any], data: pa.Buffer, count: int | None = Non
     return None if offsets[-1] == data.size else f"offsets up to {offsets[-1]} of {data.size} bytes"
 
 
+def _documents(result: Any, data: Any, offsets: npt.NDArray[Any]) -> str | None:
+    buffer, edges, rest = result
+    count = len(offsets) - 1
+    return _offsets(edges, buffer, count) or _within(rest, count)
+
+
 def _sum(sizes: npt.NDArray[Any], total: int) -> str | None:
     if (sizes < 0).any() or int(sizes.sum()) != total:
         return f"sizes that do not add up to {total}"
@@ -201,6 +207,8 @@ RULES: Mapping[str, Rule] = {
     "chunk_headers": lambda r, data, starts, sizes, levels, buffers, large: _headers(
         r, data, len(starts), levels + buffers
     ),
+    "encode_json": _documents,
+    "decode_json": _documents,
     "zipped_places": lambda r, data, *_: _within(r, len(data)),
 }
 """The rule of each kernel whose result is checked for more than its types."""

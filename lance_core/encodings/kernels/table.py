@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.kernels.numpy.runs import RunRule
     from lance_core.encodings.kernels.numpy.single_packed import PackedPositions
     from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
+    from lance_core.schema.json.loops import JsonLoop
 
 
 class Kernels(Protocol):
@@ -410,11 +411,22 @@ class Kernels(Protocol):
     read at once. Raises `OSError`, also if a file ends before a range. None if no plugin has it.
     """
 
+    encode_json: JsonLoop | None
+    """Converts JSON text, in UTF-8, to binary JSON. None if no plugin has it.
+
+    Leaves out what is not JSON text, repeats a key of an object, has a lone surrogate or an integer
+    of more than 64 bits, or is nested deeply. Raises `InvalidInputError` for offsets that descend
+    or are not within the bytes.
+    """
+
+    decode_json: JsonLoop | None
+    """Converts binary JSON to JSON text; leaves out and raises as `encode_json` does."""
+
 
 LOOPS = tuple(name for name in vars(Kernels) if not name.startswith("_"))
 """The names of all kernels that numpy provides too."""
 
-OPTIONAL_LOOPS = ("copy_ranges",)
+OPTIONAL_LOOPS = ("copy_ranges", "encode_json", "decode_json")
 """The names of the other kernels."""
 
 ALL_LOOPS = (*LOOPS, *OPTIONAL_LOOPS)

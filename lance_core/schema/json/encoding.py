@@ -37,6 +37,7 @@ from lance_core.schema.json.binary import (
     UNSIGNED,
     ZERO,
 )
+from lance_core.schema.json.loops import JsonLoops, convert
 
 Json = Union[None, bool, int, float, str, list["Json"], dict[str, "Json"]]  # noqa: UP007  # recursive
 
@@ -55,21 +56,31 @@ class _NestedDeeplyError(Exception):
 
 
 def encode_json(
-    texts: pa.Array, where: str, row_of: Callable[[int], int] = lambda position: position
+    texts: pa.Array,
+    where: str,
+    row_of: Callable[[int], int] = lambda position: position,
+    loops: JsonLoops | None = None,
 ) -> pa.Array:
     """Convert an array of JSON text to binary JSON (``large_binary``).
 
-    Integers of more than 64 bits become floats. Raises `InvalidInputError` naming the field
-    ``where`` and ``row_of`` its position for text that is not JSON, repeats a key in an object, or
-    is nested deeper than 10,000 levels.
+    ``loops``: the compiled loops of plugins. Integers of more than 64 bits become floats. Raises
+    `InvalidInputError` naming the field ``where`` and ``row_of`` its position for text that is not
+    JSON, repeats a key in an object, or is nested deeper than 10,000 levels.
     """
-    encoded: list[bytes | None] = []
+
+    def one(position: int, text: str) -> bytes:
+        try:
+            return encode(text)
+        except InvalidInputError as error:
+            row = row_of(position)
+            raise InvalidInputError(f"field {where}, row {row} of its batch: {error}") from error
+
+    loop = None if loops is None else loops.encode_json
     try:
-        for text in texts.to_pylist():
-            encoded.append(None if text is None else encode(text))  # noqa: PERF401  # its length is used
-    except InvalidInputError as error:
-        row = row_of(len(encoded))
-        raise InvalidInputError(f"field {where}, row {row} of its batch: {error}") from error
+        if loop is not None:
+            return convert(texts, pa.large_binary(), loop, one)
+        values = enumerate(texts.to_pylist())
+        encoded = [None if text is None else one(position, text) for position, text in values]
     except UnicodeDecodeError as error:
         raise InvalidInputError(f"field {where}: text is not UTF-8: {error}") from error
     return pa.array(encoded, pa.large_binary())

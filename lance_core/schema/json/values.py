@@ -30,6 +30,7 @@ from lance_core.schema.json.binary import (
     float_text,
     string_text,
 )
+from lance_core.schema.json.loops import JsonLoops, convert
 from lance_core.schema.json.members import (
     CONTAINER,
     ESCAPED_STRING,
@@ -65,14 +66,18 @@ _WIDTHS = [
 """The tag, numpy's letter and the width in bytes of the digits of each kind of number."""
 
 
-def decode_json(values: pa.Array, where: str) -> pa.Array:
-    """Convert an array of binary JSON to JSON text.
+def decode_json(values: pa.Array, where: str, loops: JsonLoops | None = None) -> pa.Array:
+    """Convert an array of binary JSON to JSON text; ``loops``: the compiled loops of plugins.
 
     Raises `CorruptFileError` naming the field ``where`` for invalid binary JSON, and
     `UnsupportedFeatureError` for decimal numbers and unknown kinds of values.
     """
+    loop = None if loops is None else loops.decode_json
     try:
-        return texts(members_of(values))
+        if loop is None:
+            return texts(members_of(values))
+        converted = convert(values, pa.large_string(), loop, lambda _, document: decode(document))
+        return converted.cast(pa.string())
     except CorruptFileError as error:
         raise error.at(field=where) from error
 

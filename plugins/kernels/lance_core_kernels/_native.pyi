@@ -278,3 +278,9 @@ def zipped_places(
     places: Buffer,
     /,
 ) -> int: ...
+def encode_json(
+    texts: Buffer, offsets: Buffer, out: Buffer, edges: Buffer, rest: Buffer, /
+) -> int: ...
+def decode_json(
+    documents: Buffer, offsets: Buffer, out: Buffer, edges: Buffer, rest: Buffer, /
+) -> int: ...

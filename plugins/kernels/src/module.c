@@ -9,8 +9,9 @@ static int add_all(PyObject *module) {
     PyMethodDef *groups[] = {
         arrays_methods,      dictionary_methods,  fastlanes_methods,  files_methods,
         fsst_decode_methods, fsst_encode_methods, fsst_train_methods, headers_methods,
-        levels_methods,      rows_methods,        runs_methods,       search_methods,
-        slices_methods,      streams_methods,     variable_methods,   zipped_methods,
+        json_methods,        levels_methods,      rows_methods,       runs_methods,
+        search_methods,      slices_methods,      streams_methods,    variable_methods,
+        zipped_methods,
     };
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         if (PyModule_AddFunctions(module, groups[i]) < 0)

@@ -159,6 +159,7 @@ extern PyMethodDef fsst_decode_methods[];
 extern PyMethodDef fsst_encode_methods[];
 extern PyMethodDef fsst_train_methods[];
 extern PyMethodDef headers_methods[];
+extern PyMethodDef json_methods[];
 extern PyMethodDef levels_methods[];
 extern PyMethodDef rows_methods[];
 extern PyMethodDef runs_methods[];

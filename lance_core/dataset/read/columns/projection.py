@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
@@ -24,6 +24,9 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Field, Schema, binary_json, format_path, wrap_chunks
 from lance_core.schema.blobs.views import result_field
 from lance_core.schema.project import project_lineages
+
+if TYPE_CHECKING:
+    from lance_core.schema.json.loops import JsonLoops
 
 ROW_ID = "_rowid"
 ROW_ADDRESS = "_rowaddr"
@@ -59,14 +62,15 @@ class Output:
     source: tuple[str, ...] | Value
     json: Field | None = None
 
-    def of(self, data: pa.Table) -> pa.ChunkedArray:
-        """The column, selected or computed from ``data``."""
+    def of(self, data: pa.Table, loops: JsonLoops | None = None) -> pa.ChunkedArray:
+        """The column, selected or computed from ``data``; ``loops``: those of plugins for JSON."""
         if isinstance(self.source, Value):
             return self.source.evaluate(data)
         column = _member(data.column(self.source[0]), self.source[1:])
         if self.json is None:
             return prune_fields(column, self.field.type)
-        return wrap_chunks(prune_fields(column, binary_json(self.json).arrow_type), self.json)
+        pruned = prune_fields(column, binary_json(self.json).arrow_type)
+        return wrap_chunks(pruned, self.json, loops)
 
 
 def _member(column: pa.ChunkedArray, path: tuple[str, ...]) -> pa.ChunkedArray:
@@ -104,15 +108,15 @@ class Projection:
         )
         return cls(tuple(outputs), fields, meta, arrow, is_plain)
 
-    def apply(self, data: pa.Table) -> pa.Table:
-        """The columns of the result, from decoded ``data``."""
+    def apply(self, data: pa.Table, loops: JsonLoops | None = None) -> pa.Table:
+        """The columns of the result, from decoded ``data``; for ``loops`` see `Output.of`."""
         if not self.outputs:
             return zero_column_table(data.num_rows, self.schema)
         if self.is_plain:
             same = data.replace_schema_metadata(self.schema.metadata)
             if same.schema.equals(self.schema, check_metadata=True):
                 return same
-        return pa.Table.from_arrays([o.of(data) for o in self.outputs], schema=self.schema)
+        return pa.Table.from_arrays([o.of(data, loops) for o in self.outputs], schema=self.schema)
 
 
 def select_pruned(schema: Schema, columns: Columns) -> Projection:

@@ -74,7 +74,9 @@ def read_fields(
     for number, (members, are_plain) in places.members.items():
         read = _read_file(snapshot, fragment, number, members, rows)
         if not are_plain:
-            read = [wrap_chunks(*pair) for pair in zip(read, members, strict=True)]
+            kernels = snapshot.root.registry.kernels
+            pairs = zip(read, members, strict=True)
+            read = [wrap_chunks(column, field, kernels) for column, field in pairs]
         if len(members) == len(fields):
             return read
         columns.update(zip(by_file[number], read, strict=True))

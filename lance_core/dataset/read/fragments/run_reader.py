@@ -138,7 +138,7 @@ def _read_fields(
             joined_fields = [fields[i] for i in joins]
             read = joined.read(joined_fields, first.files[number].columns(), rows, store)
             for i, column in zip(joins, read, strict=True):
-                columns[i] = wrap_chunks(column, fields[i])
+                columns[i] = wrap_chunks(column, fields[i], snapshot.root.registry.kernels)
         if alone:
             other_fields = [fields[i] for i in alone]
             table = _one_by_one(snapshot, run, other_fields, (), rows)

@@ -116,7 +116,7 @@ def gather(
         table = (
             take_rows(table, from_numpy(order)) if has_columns else zero_column_table(len(order))
         )
-    return projection.apply(table)
+    return projection.apply(table, snapshot.root.registry.kernels)
 
 
 def _waits(snapshot: Snapshot, picks: Sequence[FragmentPositions]) -> bool:

@@ -71,7 +71,7 @@ class ScanReads:
     def projected(self, data: pa.Table) -> pa.Table:
         """The columns of the result."""
         with self.metrics.result.timed(data.num_rows):
-            result = self.plan.projection.apply(data)
+            result = self.plan.projection.apply(data, self.snapshot.root.registry.kernels)
         if self.plan.metrics is not None:
             self.metrics.result.returned(result.num_rows, result.nbytes)
         return result

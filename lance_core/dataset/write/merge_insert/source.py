@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -25,6 +26,9 @@ from lance_core.schema import Field, Schema, append_schema, given_to_files
 from lance_core.schema.align import align_batch
 from lance_core.schema.project import keep_ids
 from lance_core.store.temporary_folder import TemporaryFolder
+
+if TYPE_CHECKING:
+    from lance_core.schema.json.loops import JsonLoops
 
 MEMORY_BUDGET = 512 << 20
 """Bytes of a streamed source that a merge keeps in memory; it writes larger ones to disk."""
@@ -169,6 +173,7 @@ def read_source(
     keys: Sequence[str],
     folder: TemporaryFolder,
     budget: float,
+    loops: JsonLoops | None = None,
 ) -> Source:
     """Read all rows; those of a source above ``budget`` bytes go to partitions in ``folder``.
 
@@ -178,7 +183,7 @@ def read_source(
     schema, missing = schemas
     stored = replace(schema, fields=tuple(map(given_to_files, schema.fields)))
     arrow = stored.storage_schema()
-    batches = (align_batch(batch, stored) for batch in _batches(reader))
+    batches = (align_batch(batch, stored, loops) for batch in _batches(reader))
     read_batches: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:

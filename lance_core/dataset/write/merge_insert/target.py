@@ -32,7 +32,7 @@ from lance_core.encodings.decoding import RowIndices, packed_rows
 from lance_core.encodings.kernels.numpy.integer_index import Int64Array, IntegerIndex, MemberRows
 from lance_core.imports.on_demand import lazy_module
 from lance_core.lazy_dataclass import dataclass
-from lance_core.schema import Field
+from lance_core.schema import Field, binary_json
 from lance_core.schema.blobs.fields import given_to_files
 from lance_core.schema.empty_arrays import empty_table
 from lance_core.table.fragments.deletion import RowOffsets
@@ -175,7 +175,8 @@ def rows_at(snapshot: Snapshot, addresses: Addresses, projection: Projection) ->
     """The columns of ``projection`` for the live rows at ``addresses``, in their order."""
     if not len(addresses):
         return empty_table(projection.schema)
-    return projection.apply(_read_at(snapshot, addresses, projection.fields, projection.meta))
+    rows = _read_at(snapshot, addresses, projection.fields, projection.meta)
+    return projection.apply(rows, snapshot.root.registry.kernels)
 
 
 def _read_at(
@@ -203,13 +204,13 @@ class OldRows:
     """Reads columns of rows that are written again, in pieces of bounded memory.
 
     The values are as writers take them: blobs are bytes or, in version 2, what `given_to_files`
-    describes, so that external blobs stay external.
+    describes, so that external blobs stay external; JSON is the binary JSON of files.
     """
 
     def __init__(self, snapshot: Snapshot, names: Collection[str]) -> None:
         self._snapshot = snapshot
         fields = (field for field in snapshot.schema.fields if field.name in names)
-        self._fields = tuple(map(given_to_files, fields))
+        self._fields = tuple(binary_json(given_to_files(field)) for field in fields)
         self._described = described_blobs(snapshot, self._fields)
         self._sizer = late_sizer(
             self._fields,

@@ -10,6 +10,7 @@ import pytest
 
 import lance_core as lance
 from lance_core.errors import InvalidInputError, ResultTooLargeError
+from lance_core.schema.json import encoding, values
 
 DOCUMENTS = [
     '{"a":1,"cut":"\\ud83d"}',
@@ -99,3 +100,25 @@ def test_text_that_is_not_json_is_refused_with_column_and_row(tmp_path: Path) ->
     with pytest.raises(InvalidInputError, match="field c, row 0 of its batch: not valid JSON"):
         dataset.update({"c": "'['"})
     assert dataset.count_rows() == 1
+
+
+@pytest.mark.parametrize("verb", ["update", "merge"])
+def test_documents_that_do_not_change_keep_their_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    data = table().append_column("x", pa.array([1] * len(DOCUMENTS)))
+    dataset = lance.write_dataset(data, tmp_path / "t")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a document was converted")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(encoding, "encode_json", refuse)
+        patched.setattr(values, "decode_json", refuse)
+        if verb == "update":
+            dataset.update({"x": "x + 1"})
+        else:
+            rows = pa.table({"id": data["id"], "x": pa.array([2] * len(DOCUMENTS))})
+            dataset.merge_insert("id").when_matched_update_all().execute(rows)
+    expected = data.set_column(3, "x", pa.array([2] * len(DOCUMENTS)))
+    assert lance.dataset(tmp_path / "t").to_table().sort_by("id").equals(expected)
