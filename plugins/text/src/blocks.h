@@ -17,6 +17,12 @@ typedef struct {
     int has_plain_rest; /* a block that is not full has plain numbers instead of varints */
 } layout_t;
 
+/* 0 for sizes of blocks that no format has. */
+INLINE int layout_of(Py_ssize_t size, int has_score, int has_plain_rest, layout_t *layout) {
+    *layout = (layout_t){(int)size, has_score, has_plain_rest};
+    return size == 128 || size == 256;
+}
+
 INLINE uint32_t load_u32(const uint8_t *from) {
     uint32_t value;
     memcpy(&value, from, sizeof value);

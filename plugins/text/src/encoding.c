@@ -290,12 +290,12 @@ static PyObject *py_encode_blocks(PyObject *self, PyObject *args) {
     int has_score, has_plain_rest;
     const char *error;
     lists_t lists;
+    layout_t layout;
     (void)self;
     if (!PyArg_ParseTuple(args, "y*y*y*y*nppy*w*w*", &b[0], &b[1], &b[2], &b[3], &size, &has_score, &has_plain_rest,
                           &b[4], &b[5], &b[6]))
         return release(b, 7), NULL;
-    const layout_t layout = {(int)size, has_score, has_plain_rest};
-    if ((size != 128 && size != 256) || !take_lists(b, (int)size, &lists) ||
+    if (!layout_of(size, has_score, has_plain_rest, &layout) || !take_lists(b, (int)size, &lists) ||
         !holds(&b[4], has_score ? lists.blocks : 0, 4) || !holds(&b[6], lists.blocks + 1, 8) ||
         b[5].len < MAX_BLOCK_BYTES(0) * lists.blocks + MAX_BLOCK_BYTES(lists.postings) - MAX_BLOCK_BYTES(0))
         return done(b, 7, MISMATCH, 0);

@@ -681,12 +681,6 @@ static int are_blocks(const Py_buffer *data, const Py_buffer *offsets, int64_t b
     return 1;
 }
 
-/* 0 for sizes of blocks that no format has. */
-static int layout_of(Py_ssize_t size, int has_score, int has_plain_rest, layout_t *layout) {
-    *layout = (layout_t){(int)size, has_score, has_plain_rest};
-    return size == 128 || size == 256;
-}
-
 static PyObject *py_prepare_blocks(PyObject *self, PyObject *args) {
     Py_buffer b[5] = {0};
     Py_ssize_t length, size;

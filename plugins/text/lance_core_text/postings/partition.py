@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,10 @@ numpy."""
 
 _MAX_KNOWN_TERMS = 1 << 14
 """Terms whose numbers are kept, of a partition."""
+
+
+TermNumbers: TypeAlias = Mapping[str, int]
+"""The numbers of terms in a partition, such as those that match a word."""
 
 
 class TermBlocks(NamedTuple):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
 
 from lance_core_text.queries.words import TextMatch, Word
 
@@ -17,6 +18,15 @@ class Role(enum.IntEnum):
     MUST = 0
     SHOULD = 1
     MUST_NOT = 2
+
+
+RoleCounts: TypeAlias = tuple[int, int, int]
+"""How many parts of a query must match, should match, and must not."""
+
+
+def role_counts(roles: Sequence[Role]) -> RoleCounts:
+    """The parts with each role."""
+    return roles.count(Role.MUST), roles.count(Role.SHOULD), roles.count(Role.MUST_NOT)
 
 
 class Clause(NamedTuple):

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.hookspecs.searches import Hits, RankedQuery, best_of
-from lance_core_text.queries.clauses import ALL_ROWS
+from lance_core_text.queries.clauses import ALL_ROWS, RoleCounts
 from lance_core_text.queries.text_query import SCORE
 from lance_core_text.queries.united_hits import boolean_scores, united
 from lance_core_text.scoring.explanation import Explanation
@@ -84,9 +84,7 @@ class CompoundQuery(RankedQuery):
 class BooleanTextQuery(CompoundQuery):
     """The rows of parts in any columns, by `boolean_scores`."""
 
-    def __init__(
-        self, parts: Sequence[RankedQuery], counts: tuple[int, int, int], k: int = ALL_ROWS
-    ) -> None:
+    def __init__(self, parts: Sequence[RankedQuery], counts: RoleCounts, k: int = ALL_ROWS) -> None:
         super().__init__(parts, k)
         self._counts = counts
 

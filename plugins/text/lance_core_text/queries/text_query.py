@@ -23,7 +23,7 @@ from lance_core.hookspecs.searches import (
 )
 from lance_core_text.analyzers.parameters import TextParameters
 from lance_core_text.inverted_index import InvertedIndex
-from lance_core_text.queries.clauses import ALL_ROWS, Clause, Role
+from lance_core_text.queries.clauses import ALL_ROWS, Clause, Role, RoleCounts, role_counts
 from lance_core_text.queries.united_hits import boolean_scores, united
 from lance_core_text.queries.words import TextMatch
 from lance_core_text.scoring.bm25 import NO_STATISTICS, Statistics
@@ -216,7 +216,5 @@ class TextQuery(RankedQuery):
         )
 
     @property
-    def _counts(self) -> tuple[int, int, int]:
-        """How many parts must match, should match, and must not."""
-        roles = [role for role, _ in self.matches]
-        return roles.count(Role.MUST), roles.count(Role.SHOULD), roles.count(Role.MUST_NOT)
+    def _counts(self) -> RoleCounts:
+        return role_counts([role for role, _ in self.matches])

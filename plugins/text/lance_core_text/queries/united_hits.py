@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lance_core.hookspecs.searches import Hits
+from lance_core_text.queries.clauses import RoleCounts
 from lance_core_text.scoring.bm25 import Floats
 
 
@@ -24,7 +25,7 @@ def united(hits: Sequence[Hits]) -> tuple[npt.NDArray[Any], list[Floats]]:
     return rows, scores
 
 
-def boolean_scores(part_scores: Sequence[Floats], counts: tuple[int, int, int]) -> Floats:
+def boolean_scores(part_scores: Sequence[Floats], counts: RoleCounts) -> Floats:
     """The sums of scores of rows that all of the first parts have, and none of the last ones.
 
     ``counts``: how many parts must match, should match, and must not. Without one that must, one

@@ -20,6 +20,8 @@ Floats: TypeAlias = npt.NDArray[np.float32]
 
 K1 = np.float32(1.2)
 B = np.float32(0.75)
+MAX_WEIGHT = K1 + np.float32(1)
+"""The limit of the weight of a term, without its idf, in a document that has it ever more often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +54,25 @@ class Statistics:
 
     def idfs(self, terms: Sequence[str]) -> Floats:
         """The inverse document frequency of each of ``terms``."""
-        half, one = np.float32(0.5), np.float32(1)
         counts = np.array([self.frequencies.get(term, 0) for term in terms], np.float32)
-        ratios = (np.float32(self.num_documents) - counts + half) / (counts + half)
-        idfs: Floats = np.log(ratios + one)
-        return idfs
+        return inverse_frequencies(counts, self.num_documents)
 
     def factors(self, terms: Iterable[str]) -> dict[str, np.float32]:
         """What `weights` of terms are multiplied by: ``idf * (K1 + 1)``."""
         names = list(terms)
-        return dict(zip(names, self.idfs(names) * (K1 + np.float32(1)), strict=True))
+        return dict(zip(names, self.idfs(names) * MAX_WEIGHT, strict=True))
 
     def norms(self, lengths: Integers) -> Floats:
         """The part of the divisor that depends on the length of a document."""
         norms: Floats = K1 * (1 - B + B * (lengths.astype(np.float32) / self.average_length))
         return norms
+
+
+def inverse_frequencies(counts: Floats, num_documents: int) -> Floats:
+    """The inverse document frequency of terms of which each is in so many of all documents."""
+    half, one = np.float32(0.5), np.float32(1)
+    idfs: Floats = np.log((np.float32(num_documents) - counts + half) / (counts + half) + one)
+    return idfs
 
 
 NO_STATISTICS = Statistics(0, 0, {})

@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lance_core.hookspecs.analyzers import Integers
 from lance_core_text.postings.partition import Partition
-from lance_core_text.queries.clauses import Clause, Role
+from lance_core_text.queries.clauses import Clause, RoleCounts, role_counts
 from lance_core_text.queries.words import TextMatch, Word
-from lance_core_text.scoring.bm25 import K1, B, Statistics, weights
+from lance_core_text.scoring.bm25 import K1, MAX_WEIGHT, B, Statistics, weights
 from lance_core_text.scoring.explanation import Explanation
-from lance_core_text.scoring.phrases import phrase_documents, position_keys
+from lance_core_text.scoring.phrases import documents_with_phrase
 
 
 class TermOfDocument(NamedTuple):
@@ -34,14 +33,10 @@ def explain_document(
     parts = [_explain_clause(partition, document, clause, statistics) for clause in clauses]
     if len(parts) == 1:
         return parts[0]
-    roles = [clause.role for clause in clauses]
-    counts = roles.count(Role.MUST), roles.count(Role.SHOULD), roles.count(Role.MUST_NOT)
-    return explain_boolean(parts, counts)
+    return explain_boolean(parts, role_counts([clause.role for clause in clauses]))
 
 
-def explain_boolean(
-    parts: Sequence[Explanation | None], counts: tuple[int, int, int]
-) -> Explanation | None:
+def explain_boolean(parts: Sequence[Explanation | None], counts: RoleCounts) -> Explanation | None:
     """The sum of the scores of parts, of which so many must, should and must not match."""
     num_must, num_should, _ = counts
     must, should = parts[:num_must], parts[num_must : num_must + num_should]
@@ -63,9 +58,13 @@ def _explain_clause(
         return None
     if clause.is_phrase:
         assert match.slop is not None
-        keys = [_keys(partition, document, own) for own in of_words]
-        positions = [word.position for word in words]
-        if not len(phrase_documents(keys, positions, match.slop)):
+        numbers = [
+            {term: number for term in own if (number := partition.number(term)) is not None}
+            for own in of_words
+        ]
+        if not len(
+            documents_with_phrase(partition, numbers, words, match.slop, np.array([document]))
+        ):
             return None
     terms = [
         TermOfDocument(term, frequency, word.terms[0])
@@ -107,7 +106,7 @@ def _weight(column: str, own: TermOfDocument, length: int, statistics: Statistic
     count = statistics.frequencies.get(own.term, 0)
     near = "" if own.term == own.word else f", which is near {own.word!r}"
     return Explanation(
-        float(idf * (K1 + np.float32(1)) * tf),
+        float(idf * MAX_WEIGHT * tf),
         f"weight of {own.term!r} in column {column!r}{near}, idf * (k1 + 1) * tf",
         (
             Explanation(
@@ -118,7 +117,7 @@ def _weight(column: str, own: TermOfDocument, length: int, statistics: Statistic
                     Explanation(statistics.num_documents, "N, documents with any term"),
                 ),
             ),
-            Explanation(float(K1 + np.float32(1)), "k1 + 1"),
+            Explanation(float(MAX_WEIGHT), "k1 + 1"),
             Explanation(
                 float(tf),
                 "tf, freq / (freq + k1 * (1 - b + b * dl / avgdl))",
@@ -145,17 +144,3 @@ def _terms_in(partition: Partition, document: int, word: Word) -> dict[str, int]
             if index < len(postings.documents) and postings.documents[index] == document:
                 frequencies[term] = int(postings.frequencies[index])
     return frequencies
-
-
-def _keys(partition: Partition, document: int, terms: dict[str, int]) -> Integers:
-    """The `position_keys` of the terms of a word in one document."""
-    parts = []
-    for term, frequency in terms.items():
-        number = partition.number(term)
-        assert number is not None
-        postings = partition.postings(number)
-        index = int(np.searchsorted(postings.documents, document))
-        first = int(postings.frequencies[:index].sum())
-        positions = partition.positions(number)[first : first + frequency]
-        parts.append(position_keys(np.array([document]), np.array([frequency]), positions))
-    return np.sort(np.concatenate(parts))

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from lance_core.hookspecs.analyzers import Integers
+from lance_core_text.postings.document_lookup import contains
+from lance_core_text.postings.partition import Partition, TermNumbers
+from lance_core_text.queries.words import Word
 
 _POSITION_BITS = 32
 
@@ -14,6 +17,31 @@ _POSITION_BITS = 32
 def position_keys(documents: Integers, frequencies: Integers, positions: Integers) -> Integers:
     """One ascending number for each position of a term: document and position."""
     return (np.repeat(documents, frequencies) << _POSITION_BITS) | positions
+
+
+def documents_with_phrase(
+    partition: Partition,
+    numbers: Sequence[TermNumbers],
+    words: Sequence[Word],
+    slop: int,
+    documents: Integers,
+) -> Integers:
+    """Those of ``documents`` that have the phrase of ``words``, which have these ``numbers``."""
+    keys = []
+    for word in numbers:
+        parts = []
+        for number in word.values():
+            postings = partition.postings(number)
+            is_chosen = contains(documents, postings.documents)
+            every = np.repeat(is_chosen, postings.frequencies)
+            positions = partition.positions(number)[every]
+            parts.append(
+                position_keys(
+                    postings.documents[is_chosen], postings.frequencies[is_chosen], positions
+                )
+            )
+        keys.append(parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts)))
+    return phrase_documents(keys, [word.position for word in words], slop)
 
 
 def phrase_documents(keys: Sequence[Integers], positions: Sequence[int], slop: int) -> Integers:

@@ -8,16 +8,13 @@ import numpy as np
 
 from lance_core.errors import CorruptFileError
 from lance_core_text.loops.library import is_compiled, native
-from lance_core_text.postings.partition import POSTING
+from lance_core_text.postings.partition import POSTING, TermNumbers
 from lance_core_text.queries.clauses import Clause
 from lance_core_text.scoring.scored import Scored
 from lance_core_text.scoring.scorer import PartitionScorer
 
 MAX_COUNTED = 250
 """Clauses, and words of a clause that needs all of them, that the loop counts at most."""
-
-Numbers = Sequence[Mapping[str, int]]
-"""For each word, the numbers of its terms in a partition."""
 
 
 def is_rankable(scorer: PartitionScorer, clauses: Sequence[Clause]) -> bool:
@@ -34,7 +31,7 @@ def is_rankable(scorer: PartitionScorer, clauses: Sequence[Clause]) -> bool:
 def rank_partition(
     scorer: PartitionScorer,
     clauses: Sequence[Clause],
-    numbers: Sequence[Numbers],
+    numbers: Sequence[Sequence[TermNumbers]],
     factors: Mapping[str, np.float32],
     count: int,
 ) -> Scored:
@@ -42,7 +39,7 @@ def rank_partition(
 
     The best is first, and documents of equal scores ascend, if the rows of documents ascend.
 
-    ``numbers``: those of each clause. ``factors``: what the weights of terms are multiplied by.
+    ``numbers``: those of each word of each clause. ``factors``: what weights are multiplied by.
     """
     partition = scorer.partition
     terms: list[tuple[object, ...]] = []

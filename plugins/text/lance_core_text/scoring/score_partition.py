@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from lance_core.hookspecs.analyzers import Integers
-from lance_core_text.postings.partition import Partition
+from lance_core_text.postings.document_lookup import contains
+from lance_core_text.postings.partition import Partition, TermNumbers
 from lance_core_text.queries.clauses import Clause, Role
-from lance_core_text.queries.words import Word
 from lance_core_text.scoring.bm25 import Floats, Statistics, weights
-from lance_core_text.scoring.phrases import phrase_documents, position_keys
-from lance_core_text.scoring.rank_partition import Numbers, is_rankable, rank_partition
+from lance_core_text.scoring.phrases import documents_with_phrase
+from lance_core_text.scoring.rank_partition import is_rankable, rank_partition
 from lance_core_text.scoring.scored import NOTHING, Scored
 from lance_core_text.scoring.scorer import PartitionScorer
 
@@ -44,22 +43,16 @@ def score_partition(
     return parts[0] if len(parts) == 1 else _combined(partition, clauses, parts)
 
 
-def _may_match(clauses: Sequence[Clause], numbers: Sequence[Numbers]) -> bool:
+def _may_match(clauses: Sequence[Clause], numbers: Sequence[Sequence[TermNumbers]]) -> bool:
     """False if terms are missing that all documents of the result have."""
     has_must = any(clause.role is Role.MUST for clause in clauses)
-    pairs = list(zip(clauses, numbers, strict=True))
-    may = [(all if clause.needs_all else any)(own) and bool(own) for clause, own in pairs]
-    if has_must:
-        return all(
-            may_clause
-            for (clause, _), may_clause in zip(pairs, may, strict=True)
-            if clause.role is Role.MUST
-        )
-    return any(
-        may_clause
-        for (clause, _), may_clause in zip(pairs, may, strict=True)
-        if clause.role is Role.SHOULD
-    )
+    role = Role.MUST if has_must else Role.SHOULD
+    may_match = [
+        bool(own) and (all if clause.needs_all else any)(own)
+        for clause, own in zip(clauses, numbers, strict=True)
+        if clause.role is role
+    ]
+    return (all if has_must else any)(may_match)
 
 
 def _combined(partition: Partition, clauses: Sequence[Clause], parts: Sequence[Scored]) -> Scored:
@@ -81,7 +74,7 @@ def _combined(partition: Partition, clauses: Sequence[Clause], parts: Sequence[S
 
 
 def _score_clause(
-    scorer: PartitionScorer, clause: Clause, numbers: Numbers, factor_of: Factors
+    scorer: PartitionScorer, clause: Clause, numbers: Sequence[TermNumbers], factor_of: Factors
 ) -> Scored:
     """The documents that match a clause, by numpy."""
     partition, norms = scorer.partition, scorer.norms
@@ -94,7 +87,7 @@ def _score_clause(
     if clause.is_phrase:
         assert chosen is not None
         assert clause.match.slop is not None
-        chosen = _with_phrase(partition, numbers, words, clause.match.slop, chosen)
+        chosen = documents_with_phrase(partition, numbers, words, clause.match.slop, chosen)
     if chosen is not None and not len(chosen):
         return NOTHING
     factors = [(number, factor_of[term]) for word in numbers for term, number in word.items()]
@@ -116,41 +109,16 @@ def _score_clause(
     return Scored(documents, every[documents] * boost)
 
 
-def _documents_of_all(partition: Partition, numbers: Numbers) -> Integers:
+def _documents_of_all(partition: Partition, numbers: Sequence[TermNumbers]) -> Integers:
     """The documents that have a term of each word."""
     documents: Integers | None = None
     sizes = [sum(int(partition.lengths[number]) for number in word.values()) for word in numbers]
     for word_index in np.argsort(sizes, kind="stable").tolist():
         parts = [partition.postings(number).documents for number in numbers[word_index].values()]
         own = parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
-        documents = own if documents is None else documents[_contains(own, documents)]
+        documents = own if documents is None else documents[contains(own, documents)]
     assert documents is not None
     return documents
-
-
-def _with_phrase(
-    partition: Partition,
-    numbers: Numbers,
-    words: Sequence[Word],
-    slop: int,
-    chosen: Integers,
-) -> Integers:
-    """Those of the documents ``chosen`` that have the phrase."""
-    keys = []
-    for word in numbers:
-        parts = []
-        for number in word.values():
-            postings = partition.postings(number)
-            is_chosen = _contains(chosen, postings.documents)
-            every = np.repeat(is_chosen, postings.frequencies)
-            positions = partition.positions(number)[every]
-            parts.append(
-                position_keys(
-                    postings.documents[is_chosen], postings.frequencies[is_chosen], positions
-                )
-            )
-        keys.append(parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts)))
-    return phrase_documents(keys, [word.position for word in words], slop)
 
 
 def _scores_of(
@@ -163,26 +131,7 @@ def _scores_of(
     scores = np.zeros(len(chosen), np.float32)
     for number, factor in factors:
         postings = partition.postings(number)
-        has_term = _contains(postings.documents, chosen)
-        frequencies = postings.frequencies[_contains(chosen, postings.documents)]
+        has_term = contains(postings.documents, chosen)
+        frequencies = postings.frequencies[contains(chosen, postings.documents)]
         scores[has_term] += factor * weights(frequencies, norms[chosen[has_term]])
     return scores
-
-
-_TABLE_DOCUMENTS = 64
-"""Documents for each value that is looked up, up to which a table of all is made for it."""
-
-
-def _contains(documents: Integers, values: Integers) -> npt.NDArray[np.bool_]:
-    """For each of ``values``, True if it is among ``documents``; both ascend."""
-    if not len(documents) or not len(values):
-        return np.zeros(len(values), np.bool_)
-    end = max(int(documents[-1]), int(values[-1])) + 1
-    if end <= _TABLE_DOCUMENTS * len(values):
-        table = np.zeros(end, np.bool_)
-        table[documents] = True
-        return table[values]
-    indices = np.searchsorted(documents, values)
-    indices[indices == len(documents)] = 0
-    is_there: npt.NDArray[np.bool_] = documents[indices] == values
-    return is_there

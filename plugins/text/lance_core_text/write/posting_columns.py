@@ -18,7 +18,13 @@ from lance_core_text.postings.partition import (
     POSITION_STREAM,
     POSTING,
 )
-from lance_core_text.scoring.bm25 import K1, Floats, Statistics, weights
+from lance_core_text.scoring.bm25 import (
+    MAX_WEIGHT,
+    Floats,
+    Statistics,
+    inverse_frequencies,
+    weights,
+)
 from lance_core_text.write.encode_blocks import BlockBounds, encode_blocks
 from lance_core_text.write.encode_impacts import encode_impacts, rounded_lengths
 from lance_core_text.write.encode_positions import encode_lists, encode_streams
@@ -162,11 +168,9 @@ class PostingColumns:
 
     def _factors(self, counts: Integers) -> Floats:
         """What the share of each posting is multiplied by, for each list."""
-        own = counts.astype(np.float32)
-        half, one = np.float32(0.5), np.float32(1)
-        factors = np.log((np.float32(self._num_documents) - own + half) / (own + half) + one)
-        shares: Floats = factors * (K1 + one)
-        return shares
+        idfs = inverse_frequencies(counts.astype(np.float32), self._num_documents)
+        factors: Floats = idfs * MAX_WEIGHT
+        return factors
 
     def _columns(self, lists: PostingLists, encoded: _Encoded) -> list[pa.Array]:
         of_blocks = _offsets(encoded.of_lists)
