@@ -184,10 +184,10 @@ def _store_text(spec: ObjectStoreSpec) -> str:
 
 
 def _handler_text(spec: CommitHandlerSpec) -> str:
-    asked = f"+{spec.url_suffix}://, " if spec.url_suffix else ""
+    scheme = f"+{spec.url_suffix}://, " if spec.url_suffix else ""
     if not spec.multi_writer:
-        return f"{asked}for one writer at a time, only if asked for by name"
-    return f"{asked}requires {', '.join(sorted(spec.requires)) or 'nothing'}, rank {spec.rank}"
+        return f"{scheme}for one writer at a time, only if asked for by name"
+    return f"{scheme}requires {', '.join(sorted(spec.requires)) or 'nothing'}, rank {spec.rank}"
 
 
 def _open(options: argparse.Namespace) -> LanceDataset:

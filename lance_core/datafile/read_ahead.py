@@ -317,8 +317,8 @@ def _cut(held: Sequence[_Reading], new: Sequence[_Reading], byte_range: ByteRang
     return joined(parts)
 
 
-def _fair(extents: Sequence[Extent], stops: Sequence[int], room: int) -> list[int]:
-    """``stops`` reduced so that the extents have at most ``room`` bytes in total.
+def _fair(extents: Sequence[Extent], stops: Sequence[int], budget: int) -> list[int]:
+    """``stops`` reduced so that the extents have at most ``budget`` bytes in total.
 
     An extent that is smaller than its equal share leaves the rest to the larger extents.
     """
@@ -326,6 +326,6 @@ def _fair(extents: Sequence[Extent], stops: Sequence[int], room: int) -> list[in
     order = sorted(range(len(ends)), key=lambda number: stops[number] - extents[number].start)
     for done, number in enumerate(order):
         start, stop = extents[number].start, stops[number]
-        ends[number] = min(stop, start + room // (len(order) - done))
-        room = max(0, room - (ends[number] - start))
+        ends[number] = min(stop, start + budget // (len(order) - done))
+        budget = max(0, budget - (ends[number] - start))
     return ends

@@ -105,28 +105,28 @@ def _asked_for(
 ) -> CommitHandlerSpec | None:
     """The requested handler, None without a request; warns if it contradicts the marker."""
     if isinstance(explicit, CommitHandlerSpec):
-        asked = explicit
+        requested = explicit
     elif explicit is not None:
-        asked = get_manager().commit_handler(explicit)
+        requested = get_manager().commit_handler(explicit)
     elif url.commit_scheme is not None:
-        asked = get_manager().url_suffix(url.commit_scheme)
+        requested = get_manager().url_suffix(url.commit_scheme)
     elif HANDLER_OPTION in options:
         if looks_secret(plain(options[HANDLER_OPTION])):
             raise InvalidInputError(
                 f"storage option {HANDLER_OPTION!r} must be the name of a commit handler, but its "
                 "value, which is not shown, looks like a secret"
             )
-        asked = get_manager().commit_handler(plain(options[HANDLER_OPTION]))
+        requested = get_manager().commit_handler(plain(options[HANDLER_OPTION]))
     elif table_marker is not None and get_manager().commit_handler(table_marker).multi_writer:
-        asked = get_manager().commit_handler(table_marker)
+        requested = get_manager().commit_handler(table_marker)
     else:  # only a caller, not a table, can request a handler that may lose commits
         return None
-    if table_marker is not None and asked.name != table_marker:
+    if table_marker is not None and requested.name != table_marker:
         warn_caller(
-            f"the table asks for the commit handler {table_marker!r} and not for {asked.name!r}: "
-            "writers that use different handlers may lose each other's commits"
+            f"the table asks for the commit handler {table_marker!r} and not for "
+            f"{requested.name!r}: writers that use different handlers may lose each other's commits"
         )
-    return asked
+    return requested
 
 
 def _automatic() -> Sequence[CommitHandlerSpec]:

@@ -118,10 +118,10 @@ def _check_options(
     undeclared = spec.undeclared_options(options)
     if not undeclared:
         return
-    shared, asked = _other_specs(url, every), _handlers_asked_for(url, every)
+    shared, requested = _other_specs(url, every), _handlers_asked_for(url, every)
     others = _OF_THE_TABLE.union(get_manager().handler_options.values())
     for name in undeclared:
-        if _belongs_elsewhere(spec, name, shared, asked):
+        if _belongs_elsewhere(spec, name, shared, requested):
             del options[name]
         elif spec.options is not None or nearest(name, others, ALMOST_EQUAL):
             if url.commit_scheme is not None:
@@ -160,7 +160,7 @@ def _belongs_elsewhere(
     spec: ObjectStoreSpec,
     name: str,
     shared: Sequence[ObjectStoreSpec],
-    asked: Sequence[CommitHandlerSpec],
+    requested: Sequence[CommitHandlerSpec],
 ) -> bool:
     manager = get_manager()
     if plain_name(name) in manager.handler_options:
@@ -168,8 +168,8 @@ def _belongs_elsewhere(
     others = [*shared]
     if spec.ignores_options_of_others:
         others += [other for plugin in manager.plugins for other in plugin.object_stores]
-        asked = manager.commit_handlers
-    if any(name.lower() in map(str.lower, handler.shared_options) for handler in asked):
+        requested = manager.commit_handlers
+    if any(name.lower() in map(str.lower, handler.shared_options) for handler in requested):
         return True
     return any(not other.undeclared_options({name: ""}) for other in others)
 

@@ -16,21 +16,21 @@ def with_keys(before: Schema, after: Schema) -> Schema:
     a key (for example if it is nullable or nested), and if ``before`` has a primary key that
     ``after`` changes: a primary key is permanent.
     """
-    asked = Schema.from_arrow(after.to_arrow())
-    schema = dataclasses.replace(after, fields=tuple(map(_with_keys, after.fields, asked.fields)))
+    keyed = Schema.from_arrow(after.to_arrow())
+    schema = dataclasses.replace(after, fields=tuple(map(_with_keys, after.fields, keyed.fields)))
     old, new = _primary(before), _primary(schema)
     if old and old != new:
         raise InvalidInputError("the primary key cannot be changed once it is set")
     return schema
 
 
-def _with_keys(field: Field, asked: Field) -> Field:
+def _with_keys(field: Field, keyed: Field) -> Field:
     return dataclasses.replace(
         field,
-        children=tuple(map(_with_keys, field.children, asked.children)),
-        unenforced_primary_key=asked.unenforced_primary_key,
-        unenforced_primary_key_position=asked.unenforced_primary_key_position,
-        unenforced_clustering_key_position=asked.unenforced_clustering_key_position,
+        children=tuple(map(_with_keys, field.children, keyed.children)),
+        unenforced_primary_key=keyed.unenforced_primary_key,
+        unenforced_primary_key_position=keyed.unenforced_primary_key_position,
+        unenforced_clustering_key_position=keyed.unenforced_clustering_key_position,
     )
 
 

@@ -174,16 +174,16 @@ def column_groups(
             rest.append(position)
             continue
         field, page = fields[position], pages[0]
-        kind: object = field.logical_type, kinds[page], num_buffers[page]
+        signature: object = field.logical_type, kinds[page], num_buffers[page]
         if field.children:
-            kind = field.storage_type, *((kinds[page], num_buffers[page]) for page in pages)
-        if kind not in known:
+            signature = field.storage_type, *((kinds[page], num_buffers[page]) for page in pages)
+        if signature not in known:
             own_pages = [field_pages.pages[page] for page in pages]
             whole = list(zip(parts[position], own_pages, strict=True))
             key = group_key(field, whole, context)
             members = rest if key is None else alike.setdefault((field.storage_type, key), [])
-            known[kind] = members, 0 if key is None else key.max_page_bytes
-        members, most = known[kind]
+            known[signature] = members, 0 if key is None else key.max_page_bytes
+        members, most = known[signature]
         (members if field_pages.sizes[position] <= most else rest).append(position)
     groups = []
     for (_, key), positions in alike.items():

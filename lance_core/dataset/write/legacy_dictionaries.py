@@ -88,19 +88,19 @@ def in_dictionary(array: pa.Array, field: Field) -> pa.Array:
     """
     import pyarrow.compute as pc
 
-    kind, known = field.storage_type, field.dictionary_values
+    data_type, known = field.storage_type, field.dictionary_values
     if known is None:
         raise InvalidInputError("the dictionary of the table is not known")
     if pa.types.is_dictionary(array.type):
-        array = _of_type(array.dictionary, kind.value_type).take(array.indices)
-    array = _of_type(array, kind.value_type)
+        array = _of_type(array.dictionary, data_type.value_type).take(array.indices)
+    array = _of_type(array, data_type.value_type)
     indices = pc.index_in(array, known)
     if indices.null_count > array.null_count:
         raise InvalidInputError(
             "a value is not in the dictionary of the table, which is of file version 0.1 and has "
             "one dictionary for all rows of a column"
         )
-    return pa.DictionaryArray.from_arrays(indices.cast(kind.index_type), known)
+    return pa.DictionaryArray.from_arrays(indices.cast(data_type.index_type), known)
 
 
 def _of_type(array: pa.Array, type_: pa.DataType) -> pa.Array:

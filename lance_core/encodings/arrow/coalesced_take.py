@@ -152,8 +152,8 @@ def span_take(
             0,
         )
         parts.append(both.take(from_numpy(np.arange(0, 2 * count, 2))))
-    kind = pa.binary() if small else pa.large_binary()
-    parts = [part if part.type == kind else part.cast(kind) for part in parts]
+    binary_type = pa.binary() if small else pa.large_binary()
+    parts = [part if part.type == binary_type else part.cast(binary_type) for part in parts]
     return concat_arrays(parts)
 
 

@@ -51,8 +51,8 @@ class ByteListPlan(FieldPlan):
         stored = items.buffers()[1]
         data = pa.py_buffer(b"") if stored is None else stored.slice(items.offset, len(items))
         if validate_utf8 and is_text(self.type):
-            kind = offset_dtype(self.type)
-            edges: npt.NDArray[Any] = np.frombuffer(offsets, kind, len(lists) + 1)
+            dtype = offset_dtype(self.type)
+            edges: npt.NDArray[Any] = np.frombuffer(offsets, dtype, len(lists) + 1)
             try:
                 check_utf8(edges, data)
             except CorruptFileError as error:

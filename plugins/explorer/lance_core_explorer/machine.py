@@ -214,22 +214,22 @@ class Machine:
         """The time at which a call can be answered; later than now only for sleep."""
         due = self._dues.get(call)
         if due is None:
-            asked = self.worlds.calls[call]
-            due = float(asked.key) if asked.space == ALARM else 0.0
+            request = self.worlds.calls[call]
+            due = float(request.key) if request.space == ALARM else 0.0
             self._dues[call] = due
         return due
 
     def _asks_to_be_alone(self, call: int) -> bool:
-        asked = self.worlds.calls[call]
-        return asked.space == REST and asked.method == "alone"
+        request = self.worlds.calls[call]
+        return request.space == REST and request.method == "alone"
 
     def _is_eager(self, call: int, world: int) -> bool:
         eager = self._eager.get(call)
         if eager is None:
             eager = self._eager[call] = self.configuration.eager(self.worlds.calls[call])
         if eager is Eagerness.ONCE_PRESENT:
-            asked = self.worlds.calls[call]
-            return asked.key in self.worlds.states[world][asked.space]
+            request = self.worlds.calls[call]
+            return request.key in self.worlds.states[world][request.space]
         return eager is Eagerness.ALWAYS
 
     def _steps(

@@ -88,8 +88,8 @@ class Worlds:
 
     def is_write(self, call: int) -> bool:
         """True if a call may change the world."""
-        asked = self.calls[call]
-        return asked.method in self.spaces[asked.space].writes
+        request = self.calls[call]
+        return request.method in self.spaces[request.space].writes
 
     def effect(self, world: int, call: int, fate: Fate, now: float) -> Effect | None:
         """The effect of ``call`` in ``world``; None if ``fate`` makes no difference."""
@@ -101,40 +101,40 @@ class Worlds:
             return effect
 
     def _compute(self, world: int, call: int, fate: Fate, now: float) -> Effect | None:
-        asked = self.calls[call]
+        request = self.calls[call]
         is_write = self.is_write(call)
         match fate:
             case Fate.ANSWERED:
                 return self._applied(world, call, now)
-            case Fate.REFUSED if asked.space not in {"time", "rest"}:
-                text = f"{asked.method} of {asked.key!r} was refused"
+            case Fate.REFUSED if request.space not in {"time", "rest"}:
+                text = f"{request.method} of {request.key!r} was refused"
                 return Effect(world, self.answer(Raised(StoreError, (text,))))
             case Fate.REQUEST_LOST | Fate.LATE if is_write:
-                return Effect(world, self.answer(unknown(asked)))
+                return Effect(world, self.answer(unknown(request)))
             case Fate.RESPONSE_LOST if is_write:
                 after = self._applied(world, call, now)
-                return Effect(after.world, self.answer(unknown(asked)))
+                return Effect(after.world, self.answer(unknown(request)))
             case Fate.SENT_TWICE if is_write:
                 once = self._applied(world, call, now)
                 twice = self._applied(once.world, call, now)
                 return None if once == twice else twice
             case Fate.STALE if not is_write:
-                return self._stale(world, asked)
+                return self._stale(world, request)
         return None
 
     def _applied(self, world: int, call: int, now: float) -> Effect:
-        asked = self.calls[call]
+        request = self.calls[call]
         state = self.states[world]
-        changes, answer = self.spaces[asked.space].answer(state[asked.space], asked, now)
+        changes, answer = self.spaces[request.space].answer(state[request.space], request, now)
         if not changes:
             return Effect(world, self.answer(answer))
-        items = dict(state[asked.space])
+        items = dict(state[request.space])
         for key, value in changes.items():
             if value is None:
                 items.pop(key, None)
             else:
                 items[key] = value
-        return Effect(self.world({**state, asked.space: items}), self.answer(answer))
+        return Effect(self.world({**state, request.space: items}), self.answer(answer))
 
     def _stale(self, world: int, call: Call) -> Effect | None:
         before, items = self.states[self.start][call.space], self.states[world][call.space]

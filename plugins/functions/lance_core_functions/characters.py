@@ -59,13 +59,13 @@ class Characters:
         index[distinct] = np.arange(len(distinct))
         return distinct, index[self.codes]
 
-    def texts(self, kind: pa.DataType) -> pa.Array:
-        """The texts as an array of the string type ``kind``."""
+    def texts(self, data_type: pa.DataType) -> pa.Array:
+        """The texts as an array of the string type ``data_type``."""
         data = self.codes.astype("<u4", copy=False).tobytes().decode("utf-32-le").encode()
         sizes = np.ones(len(self.codes), np.int64)
         for first in _UTF8_SIZES:
             sizes += self.codes >= first
-        return text_array(edges_of(sizes)[self.edges], data, self.is_null, kind)
+        return text_array(edges_of(sizes)[self.edges], data, self.is_null, data_type)
 
 
 def characters(texts: pa.Array) -> Characters:
@@ -95,10 +95,12 @@ def text_bytes(texts: pa.Array) -> tuple[Int64Array, npt.NDArray[np.uint8]]:
     return edges - edges[0], values
 
 
-def text_array(edges: Int64Array, data: Any, is_null: BoolArray, kind: pa.DataType) -> pa.Array:
+def text_array(
+    edges: Int64Array, data: Any, is_null: BoolArray, data_type: pa.DataType
+) -> pa.Array:
     """Texts from UTF-8 bytes: text ``i`` is ``data[edges[i]:edges[i + 1]]``, or NULL."""
     buffers = [None, pa.py_buffer(edges), pa.py_buffer(data)]
     texts = pa.LargeStringArray.from_buffers(len(edges) - 1, *buffers[1:])
     if is_null.any():
         texts = pc.if_else(from_numpy(is_null), pa.scalar(None, texts.type), texts)
-    return texts.cast(kind)
+    return texts.cast(data_type)

@@ -40,16 +40,16 @@ def date_bin(stride: Node, node: Node, origin: Node | None = None) -> Node:
     if is_text(node.type) or pa.types.is_date(node.type):
         node = converted(node, pa.timestamp("us"))
     start = 0 if origin is None else _nanoseconds(origin)
-    kind = node.type
-    if pa.types.is_time(kind) and length:
+    data_type = node.type
+    if pa.types.is_time(data_type) and length:
         kernel = functools.partial(_bins, length=length, start=start % intervals.DAY_NANOSECONDS)
-    elif pa.types.is_timestamp(kind) and length:
+    elif pa.types.is_timestamp(data_type) and length:
         kernel = functools.partial(_bins, length=length, start=start)
-    elif pa.types.is_timestamp(kind):
+    elif pa.types.is_timestamp(data_type):
         kernel = functools.partial(_month_bins, months=interval.months, start=start)
     else:
-        raise InvalidInputError(f"date_bin does not work on {kind}")
-    return call(Apply("date_bin", leading=(interval,)), kernel, node, kind=kind)
+        raise InvalidInputError(f"date_bin does not work on {data_type}")
+    return call(Apply("date_bin", leading=(interval,)), kernel, node, kind=data_type)
 
 
 def _nanoseconds(origin: Node) -> int:
@@ -65,9 +65,11 @@ def _nanoseconds(origin: Node) -> int:
 def _bins(value: Datum, length: int, start: int) -> Datum:
     if isinstance(value, pa.Scalar):
         return _bins(pa.repeat(value, 1), length, start)[0]
-    kind = value.type
-    size = intervals.UNIT_NANOSECONDS[kind.unit]
-    counts = pc.cast(value.view(pa.int32() if kind.bit_width == 32 else pa.int64()), pa.int64())
+    data_type = value.type
+    size = intervals.UNIT_NANOSECONDS[data_type.unit]
+    counts = pc.cast(
+        value.view(pa.int32() if data_type.bit_width == 32 else pa.int64()), pa.int64()
+    )
     moments = intervals.filled(counts)
     if length % size or start % size or abs(start // size) > _LIMIT:
         # Parts of the unit: exact with Python's integers, which numpy computes with as well.
@@ -77,19 +79,19 @@ def _bins(value: Datum, length: int, start: int) -> Datum:
         size = 1
     bins = (moments - start) // length * length + start
     result = from_numpy((bins // size).astype(np.int64))
-    narrow = pc.cast(result, pa.int32()) if kind.bit_width == 32 else result
-    return intervals.with_nulls(narrow, value).view(kind)
+    narrow = pc.cast(result, pa.int32()) if data_type.bit_width == 32 else result
+    return intervals.with_nulls(narrow, value).view(data_type)
 
 
 def _month_bins(value: Datum, months: int, start: int) -> Datum:
     if isinstance(value, pa.Scalar):
         return _month_bins(pa.repeat(value, 1), months, start)[0]
-    kind = value.type
-    per_day = intervals.DAY_NANOSECONDS // intervals.UNIT_NANOSECONDS[kind.unit]
+    data_type = value.type
+    per_day = intervals.DAY_NANOSECONDS // intervals.UNIT_NANOSECONDS[data_type.unit]
     moments = intervals.filled(value.view(pa.int64()))
     first_day, rest = (
         start // intervals.DAY_NANOSECONDS,
-        start % intervals.DAY_NANOSECONDS // intervals.UNIT_NANOSECONDS[kind.unit],
+        start % intervals.DAY_NANOSECONDS // intervals.UNIT_NANOSECONDS[data_type.unit],
     )
     first_month = np.datetime64(first_day, "D").astype("M8[M]")
     day = first_day - int(first_month.astype("M8[D]").astype(np.int64))
@@ -101,4 +103,4 @@ def _month_bins(value: Datum, months: int, start: int) -> Datum:
 
     # A moment before the day and time of the origin in its month is in the bin before.
     result = starts(bins - (starts(bins) > moments))
-    return intervals.with_nulls(from_numpy(result), value).view(kind)
+    return intervals.with_nulls(from_numpy(result), value).view(data_type)

@@ -128,10 +128,10 @@ def _moment(what: str, node: Node) -> Node:
     return node
 
 
-def _has_part(kind: pa.DataType, name: str) -> bool:
-    if pa.types.is_duration(kind):
+def _has_part(data_type: pa.DataType, name: str) -> bool:
+    if pa.types.is_duration(data_type):
         return name in _SECONDS or name in _FRACTIONS
-    return name in _DAY_PARTS if pa.types.is_time(kind) else True
+    return name in _DAY_PARTS if pa.types.is_time(data_type) else True
 
 
 def _part(value: Datum, kernel: Kernel, is_long: bool) -> Datum:
@@ -159,12 +159,12 @@ def _whole_units(value: Datum, name: str) -> Datum:
 
 def _epoch(value: Datum) -> Datum:
     """The seconds since 1970, since midnight, or of a duration, as float64."""
-    kind = value.type
-    if pa.types.is_date32(kind):
+    data_type = value.type
+    if pa.types.is_date32(data_type):
         days = pc.cast(pc.cast(value, pa.int32()), pa.float64())
         return pc.multiply(days, _SECONDS["day"])
-    unit = "ms" if pa.types.is_date64(kind) else kind.unit
-    counts = pc.cast(value, pa.int32() if kind.bit_width == 32 else pa.int64())
+    unit = "ms" if pa.types.is_date64(data_type) else data_type.unit
+    counts = pc.cast(value, pa.int32() if data_type.bit_width == 32 else pa.int64())
     return pc.divide(pc.cast(counts, pa.float64(), safe=False), float(_PER_SECOND[unit]))
 
 

@@ -100,10 +100,14 @@ _REPEATING = ("replace", "to_string", "join")
 
 def _num_leaves(array: pa.Array) -> int:
     """The number of values in all lists; of texts, the bytes, which each may be a match."""
-    kind = array.type
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+    data_type = array.type
+    if (
+        pa.types.is_list(data_type)
+        or pa.types.is_large_list(data_type)
+        or pa.types.is_fixed_size_list(data_type)
+    ):
         return len(array) + _num_leaves(array.flatten())
-    return int(array.nbytes) if is_variable(kind) else len(array)
+    return int(array.nbytes) if is_variable(data_type) else len(array)
 
 
 def _literal(value: Datum) -> str | None:
@@ -125,21 +129,21 @@ def _table(data: pa.Table) -> Any:
 
 
 def _empty(frame: Any, call: Any) -> pa.Array:
-    kind = frame.select(call.alias(_VALUE)).schema().field(0).type
-    return _without_views(pa.array([], kind))
+    data_type = frame.select(call.alias(_VALUE)).schema().field(0).type
+    return _without_views(pa.array([], data_type))
 
 
 def _without_views(array: pa.Array) -> pa.Array:
     """``array`` with plain strings and bytes, of which all kernels know."""
-    kind = _plain(array.type)
-    return array if kind == array.type else array.cast(kind)
+    data_type = _plain(array.type)
+    return array if data_type == array.type else array.cast(data_type)
 
 
-def _plain(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_string_view(kind):
+def _plain(data_type: pa.DataType) -> pa.DataType:
+    if pa.types.is_string_view(data_type):
         return pa.string()
-    if pa.types.is_binary_view(kind):
+    if pa.types.is_binary_view(data_type):
         return pa.binary()
-    if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_plain(kind.value_type)))
-    return kind
+    if pa.types.is_list(data_type):
+        return pa.list_(data_type.value_field.with_type(_plain(data_type.value_type)))
+    return data_type

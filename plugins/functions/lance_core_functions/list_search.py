@@ -35,14 +35,14 @@ from lance_core_functions import engine, lists
 def positions(node: Node, item: Node) -> Node:
     """The positions of all elements that are equal to ``item``, where NULL equals NULL."""
     _need_list("array_positions", node)
-    kind = node.type.value_type
+    data_type = node.type.value_type
     if pa.types.is_null(item.type):
-        item = null(kind)
-    wider = common_type(kind, item.type)
+        item = null(data_type)
+    wider = common_type(data_type, item.type)
     if wider is None:
-        raise InvalidInputError(f"array_positions: a list of {kind} has no {item.type}")
+        raise InvalidInputError(f"array_positions: a list of {data_type} has no {item.type}")
     item = converted(item, wider)
-    same = compare.same(ColumnNode(("element",), kind), ColumnNode(("item",), item.type))
+    same = compare.same(ColumnNode(("element",), data_type), ColumnNode(("item",), item.type))
     kernel = functools.partial(_positions, same=same)
     list_of = pa.large_list if pa.types.is_large_list(node.type) else pa.list_
     result = call("array_positions", kernel, node, item, kind=list_of(pa.uint64()))
@@ -62,8 +62,10 @@ def contains(node: Node, item: Node) -> Node:
     _need_list("array_has", node)
     if isinstance(item, Constant):
         return null(pa.bool_()) if item.is_null else lists.has(node, item)
-    kind = node.type.value_type
-    test = compare.compare("=", ColumnNode(("element",), kind), ColumnNode(("item",), item.type))
+    data_type = node.type.value_type
+    test = compare.compare(
+        "=", ColumnNode(("element",), data_type), ColumnNode(("item",), item.type)
+    )
     kernel = functools.partial(_contains, test=test)
     return with_nullable(call("array_has", kernel, node, item, kind=pa.bool_()), True)
 
@@ -93,10 +95,10 @@ def _has_literal(node: Node, item: Constant) -> Node:
 def _compared(what: str, node: Node, other: Node) -> Node:
     for side in (node, other):
         _need_list(what, side)
-    kind = common_type(node.type.value_type, other.type.value_type)
-    if kind is None or pa.types.is_nested(kind):
+    data_type = common_type(node.type.value_type, other.type.value_type)
+    if data_type is None or pa.types.is_nested(data_type):
         raise UnsupportedFeatureError(f"{what} of {node.type} and {other.type}")
-    sides = [converted(side, pa.large_list(kind)) for side in (node, other)]
+    sides = [converted(side, pa.large_list(data_type)) for side in (node, other)]
     kernel = functools.partial(_compare_lists, is_all=what == "array_has_all")
     return with_nullable(call(what, kernel, *sides, kind=pa.bool_()), True)
 

@@ -104,8 +104,8 @@ def log(node: Node, value: Node | None = None) -> Node:
     if value is None:
         return _apply("log10", pc.log10, node)
     base, value = as_float("log", node), as_float("log", value)
-    kind = common_type(base.type, value.type)
-    return call("log", _logb, converted(value, kind), converted(base, kind))
+    data_type = common_type(base.type, value.type)
+    return call("log", _logb, converted(value, data_type), converted(base, data_type))
 
 
 def _logb(value: Datum, base: Datum) -> Datum:
@@ -138,8 +138,8 @@ def is_zero(node: Node) -> Node:
 def instead_of_nan(node: Node, other: Node) -> Node:
     """The number, or ``other`` where it is NaN."""
     node, other = (as_float("nanvl", side) for side in literals_beside_floats([node, other]))
-    kind = common_type(node.type, other.type)
-    return call("nanvl", _instead_of_nan, converted(node, kind), converted(other, kind))
+    data_type = common_type(node.type, other.type)
+    return call("nanvl", _instead_of_nan, converted(node, data_type), converted(other, data_type))
 
 
 def _is_zero(value: Datum) -> Datum:

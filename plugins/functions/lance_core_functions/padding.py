@@ -63,7 +63,7 @@ def padded(text: Datum, length: Datum, fill: Datum, what: str) -> Datum:
 
 
 def _padded(texts: pa.Array, lengths: pa.Array, fills: pa.Array, what: str) -> pa.Array:
-    kind = texts.type
+    data_type = texts.type
     is_valid = pc.and_(pc.is_valid(lengths), pc.and_(pc.is_valid(texts), pc.is_valid(fills)))
     texts, fills = (pc.fill_null(side.cast(pa.large_string()), "") for side in (texts, fills))
     count = np.where(np.asarray(is_valid), _lengths(lengths), 0)
@@ -80,7 +80,7 @@ def _padded(texts: pa.Array, lengths: pa.Array, fills: pa.Array, what: str) -> p
     parts = [padding, prefixes(fills, part)]
     parts = [*parts, heads] if what == "lpad" else [heads, *parts]
     result = pc.binary_join_element_wise(*parts, pa.scalar("", pa.large_string()))
-    return pc.if_else(is_valid, result, pa.scalar(None, result.type)).cast(kind)
+    return pc.if_else(is_valid, result, pa.scalar(None, result.type)).cast(data_type)
 
 
 def _lengths(lengths: pa.Array) -> _Int64Array:

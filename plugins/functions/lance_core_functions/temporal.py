@@ -57,21 +57,21 @@ def from_unixtime(node: Node, zone: Node | None = None) -> Node:
         return cast(node, pa.timestamp("s"))
     if not isinstance(zone, Constant) or not is_text(zone.type) or zone.is_null:
         raise UnsupportedFeatureError("from_unixtime with a zone that is not a literal")
-    kind = pa.timestamp("s", zone.value.as_py())
+    data_type = pa.timestamp("s", zone.value.as_py())
     try:
-        pc.local_timestamp(pa.scalar(0, kind))
+        pc.local_timestamp(pa.scalar(0, data_type))
     except pa.ArrowInvalid as error:
         raise InvalidInputError(f"from_unixtime: {error}") from error
-    return converted(cast(node, pa.timestamp("s", "UTC")), kind)
+    return converted(cast(node, pa.timestamp("s", "UTC")), data_type)
 
 
 def to_timestamp(node: Node) -> Node:
     """The value as timestamp in nanoseconds; numbers are seconds since 1970."""
-    kind = pa.timestamp("ns")
+    data_type = pa.timestamp("ns")
     if pa.types.is_integer(node.type):
-        return cast(cast(node, pa.timestamp("s")), kind)
+        return cast(cast(node, pa.timestamp("s")), data_type)
     if pa.types.is_floating(node.type) or pa.types.is_decimal(node.type):
-        return cast(arithmetic.binary("*", node, constant(10**9)), kind)
+        return cast(arithmetic.binary("*", node, constant(10**9)), data_type)
     return _in_unit("to_timestamp", node, "ns")
 
 

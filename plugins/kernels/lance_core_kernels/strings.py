@@ -95,11 +95,11 @@ def dictionary_codes(
         raise InvalidInputError(f"{columns} columns with {most} items")
     if not columns and len(edges):
         raise InvalidInputError("edges without columns")
-    room = min(most, len(places))
-    slots = np.empty(1 << (2 * room + 2).bit_length(), np.uint64)
+    max_items = min(most, len(places))
+    slots = np.empty(1 << (2 * max_items + 2).bit_length(), np.uint64)
     codes, counts = np.empty(columns * len(places), np.uint32), np.empty(columns, np.int64)
     # Allocate for the maximum of items; pages that are never written use no memory.
-    firsts = np.empty(columns * room, np.int64)
+    firsts = np.empty(columns * max_items, np.int64)
     values = contiguous(data), aligned(edges), aligned(places)
     with INVALID:
         total = _native.dictionary_codes(*values, most, slots, codes, counts, firsts)

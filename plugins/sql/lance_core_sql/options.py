@@ -61,14 +61,14 @@ class SqlSettings:
 
 def settings_of(table: StoreUrl, options: Mapping[str, str | Secret]) -> SqlSettings:
     """The settings in the options and the query of the table's URL, validated."""
-    given = _given(table, options)
-    url = given.get("sqlurl")
+    merged = _given(table, options)
+    url = merged.get("sqlurl")
     if url is None:
         url = _default_url(table)
-    name = plain(given.get("sqltable", DEFAULT_TABLE))
+    name = plain(merged.get("sqltable", DEFAULT_TABLE))
     if not _TABLE_NAME.fullmatch(name):
         raise InvalidInputError("sqlTable must be the name of a table: letters, digits and '_'")
-    password = given.get("sqlpassword")
+    password = merged.get("sqlpassword")
     if isinstance(url, str) and _holds_secret(_parsed(url)):
         raise InvalidInputError(
             "sqlUrl holds a password: give it as the option sqlPassword, leave it to the "

@@ -153,10 +153,10 @@ def sample_arrays() -> Mapping[str, pa.Array]:
         lengths = np.resize([2, 0, 3, 1, 0, 5], len(items) // 2)
         lengths = lengths[np.cumsum(lengths) <= len(items)]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
-        kind = pa.LargeListArray if pa.types.is_large_list(type_) else pa.ListArray
+        array_class = pa.LargeListArray if pa.types.is_large_list(type_) else pa.ListArray
         size = np.int64 if pa.types.is_large_list(type_) else np.int32
         is_null = pa.array(np.arange(len(lengths)) % 9 == 4)
-        lists = kind.from_arrays(pa.array(offsets.astype(size)), items, type_, mask=is_null)
+        lists = array_class.from_arrays(pa.array(offsets.astype(size)), items, type_, mask=is_null)
         arrays[str(type_)] = lists
     return arrays
 

@@ -114,8 +114,8 @@ class IndexTypeTests(IndexBuilder):
                 ("one row", rows.where(np.arange(rows.num_rows) == rows.num_rows // 2)),
             ):
                 built = self._build(sample)
-                asked = list(queries_for(self.indexed(rows.values)))
-                self._check(f"{name}, {what}", self._open(built), built.details, sample, asked)
+                queries = list(queries_for(self.indexed(rows.values)))
+                self._check(f"{name}, {what}", self._open(built), built.details, sample, queries)
 
     def test_a_merge_has_the_rows_that_are_kept_where_they_are_now_and_new_rows(self) -> None:
         for name, rows in self._rows():
@@ -144,8 +144,8 @@ class IndexTypeTests(IndexBuilder):
             self._check(name, self._open(built), built.details, rows)
             empty = self._merge([before], [nothing], None)
             none = rows.where(np.zeros(rows.num_rows, np.bool_))
-            asked = list(queries_for(self.indexed(rows.values)))
-            self._check(f"{name}, empty", self._open(empty), empty.details, none, asked)
+            queries = list(queries_for(self.indexed(rows.values)))
+            self._check(f"{name}, empty", self._open(empty), empty.details, none, queries)
 
     def test_an_index_is_built_with_the_parameters_of_another(self) -> None:
         type_ = self._type()

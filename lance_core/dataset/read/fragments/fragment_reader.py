@@ -66,12 +66,12 @@ def read_fields(
         return []
     if fragment.overlays:
         raise UnsupportedFeatureError(f"fragment {fragment.id} has data overlay files")
-    places = places_of(snapshot, fragment, fields)
-    by_file = places.by_file
+    field_files = places_of(snapshot, fragment, fields)
+    by_file = field_files.by_file
     if max(by_file) < 0:
         check_some_count(snapshot, fragment)
     columns: dict[int, pa.ChunkedArray] = {}
-    for number, (members, are_plain) in places.members.items():
+    for number, (members, are_plain) in field_files.members.items():
         read = _read_file(snapshot, fragment, number, members, rows)
         if not are_plain:
             kernels = snapshot.root.registry.kernels
@@ -143,10 +143,10 @@ def places_of(snapshot: Snapshot, fragment: Fragment, fields: Sequence[Field]) -
         for number, part in members.items()
     }
     schema = pa.schema([field.to_arrow() for field in fields])
-    places = Places(fragment, fields, by_file, plain, schema)
+    field_files = Places(fragment, fields, by_file, plain, schema)
     if isinstance(fields, tuple):  # only an immutable value is a safe cache key
-        snapshot.files_of_fields[fragment.id] = places
-    return places
+        snapshot.files_of_fields[fragment.id] = field_files
+    return field_files
 
 
 def _leaf_ids(field: Field, homes: Mapping[int, int]) -> Iterator[int]:
@@ -350,5 +350,5 @@ def _merged_lists(field: Field, parts: Sequence[tuple[Field, pa.Array]]) -> pa.A
     offsets = np.zeros(len(array) + 1, np.int64 if is_large else np.int32)
     np.cumsum(lengths[0], out=offsets[1:])
     mask = array.is_null() if array.null_count else None
-    kind = pa.LargeListArray if is_large else pa.ListArray
-    return kind.from_arrays(pa.array(offsets), items, type=field.arrow_type, mask=mask)
+    list_class = pa.LargeListArray if is_large else pa.ListArray
+    return list_class.from_arrays(pa.array(offsets), items, type=field.arrow_type, mask=mask)

@@ -79,7 +79,7 @@ class IndexSearch:
     def hits(self) -> Sequence[Hits]:
         """The best rows for each query, by address."""
         query, others = self._query, self._best_others()
-        is_mixed = any(len(one.rows) for one in others)
+        is_mixed = any(len(ranked.rows) for ranked in others)
         hits = self._best_covered(refines=query.refines or (is_mixed and not query.is_final))
         if not is_mixed:
             return hits
@@ -129,8 +129,8 @@ class IndexSearch:
         """The best rows that satisfy the filter, tested after they are ranked; None if too few."""
         snapshot, plan, condition = self._snapshot, self._covered, self._covered.filter
         assert condition is not None
-        wanted = self._query.num_candidates
-        count = wanted * tuning().ranking.growth
+        num_candidates = self._query.num_candidates
+        count = num_candidates * tuning().ranking.growth
         hits = rank_index(snapshot, self._index, None, count)
         addresses = np.unique(np.concatenate([ranked.rows for ranked in hits]))
         data = stored_columns(snapshot, plan.schema, addresses.astype(np.int64), condition.columns)
@@ -138,11 +138,11 @@ class IndexSearch:
         self._note(f"tested for {len(addresses)} ranked rows, of which {mask.sum()} satisfy it")
         passed = []
         for ranked in hits:
-            at = np.flatnonzero(mask[np.searchsorted(addresses, ranked.rows)])[:wanted]
-            if len(at) < wanted and len(ranked.rows) >= count:
+            at = np.flatnonzero(mask[np.searchsorted(addresses, ranked.rows)])[:num_candidates]
+            if len(at) < num_candidates and len(ranked.rows) >= count:
                 return None
             passed.append(Hits(ranked.rows[at], ranked.scores[at]))
-        return self._refined(passed, wanted) if refines else passed
+        return self._refined(passed, num_candidates) if refines else passed
 
     def _refined(self, hits: Sequence[Hits], count: int) -> Sequence[Hits] | None:
         """The ``count`` best of ``hits`` with exact scores.

@@ -51,7 +51,9 @@ def ranking_index(snapshot: Snapshot, query: RankedQuery) -> RankingIndex | None
     for index in column_indices(snapshot, query.column) if query.uses_indices else ():
         try:
             opened = _opened(snapshot, index)
-            answered = query.for_index([unchecked(one) for one in opened]) if opened else None
+            answered = (
+                query.for_index([unchecked(segment) for segment in opened]) if opened else None
+            )
         except InvalidInputError:  # of the query, see `RankedQuery.for_index`
             raise
         except (LanceError, OSError) as error:
@@ -114,12 +116,12 @@ def _top_with_ties(
     Of rows with equal scores an index returns those with the lowest ids; others may be before them
     in the table.
     """
-    asked = count
+    num_rows = count
     while True:
-        asked *= 4
-        answers = opened.top(query, asked, allowed)
+        num_rows *= 4
+        answers = opened.top(query, num_rows, allowed)
         if not any(
-            len(hits.rows) >= asked and hits.scores[-1] == hits.scores[count - 1]
+            len(hits.rows) >= num_rows and hits.scores[-1] == hits.scores[count - 1]
             for hits in answers
         ):
             return answers

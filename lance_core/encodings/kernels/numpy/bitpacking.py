@@ -48,20 +48,20 @@ def unpack_fastlanes(
     _check_width(width, bits, CorruptFileError)
     if chunks < 0 or len(data) != chunks * packed_bytes(width):
         raise CorruptFileError(f"{chunks} chunks packed to {width} bits in {len(data)} bytes")
-    kind = np.dtype(f"<u{bits // 8}").type
+    word_type = np.dtype(f"<u{bits // 8}").type
     if width == 0:
-        return np.zeros(chunks * CHUNK, kind)
+        return np.zeros(chunks * CHUNK, word_type)
     lanes = CHUNK // bits
-    words = np.ascontiguousarray(data).view(kind).reshape(chunks, width, lanes)
-    mask = kind((1 << width) - 1)
-    values = empty(chunks * CHUNK, kind).reshape(chunks, CHUNK)
+    words = np.ascontiguousarray(data).view(word_type).reshape(chunks, width, lanes)
+    mask = word_type((1 << width) - 1)
+    values = empty(chunks * CHUNK, word_type).reshape(chunks, CHUNK)
     # Each iteration unpacks one row of all lanes of all chunks.
     for row, first in enumerate(places_of_rows(bits)):
         word, shift = divmod(row * width, bits)
-        value = words[:, word] >> kind(shift)
+        value = words[:, word] >> word_type(shift)
         # The value continues in the next word of the lane.
         if shift + width > bits:
-            value |= words[:, word + 1] << kind(bits - shift)
+            value |= words[:, word + 1] << word_type(bits - shift)
         values[:, first : first + lanes] = value & mask
     return values.ravel()
 
@@ -76,15 +76,15 @@ def pack_fastlanes(values: npt.NDArray[np.unsignedinteger], width: int) -> npt.N
         raise InvalidInputError(f"a value does not fit into {width} bits")
     lanes = CHUNK // bits
     chunks = values.reshape(-1, CHUNK)
-    kind = values.dtype.type
+    word_type = values.dtype.type
     words = np.zeros((len(chunks), width, lanes), values.dtype)
     if width:
         for row, first in enumerate(places_of_rows(bits)):
             word, shift = divmod(row * width, bits)
             value = chunks[:, first : first + lanes]
-            words[:, word] |= value << kind(shift)
+            words[:, word] |= value << word_type(shift)
             if shift + width > bits:
-                words[:, word + 1] |= value >> kind(bits - shift)
+                words[:, word + 1] |= value >> word_type(bits - shift)
     return words.reshape(-1).view(np.uint8)
 
 

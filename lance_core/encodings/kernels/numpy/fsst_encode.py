@@ -58,11 +58,11 @@ def fsst_encode(
     # Eight more bytes let every position load a whole word of 8 bytes.
     octets = np.concatenate([data, np.zeros(8, np.uint8)])
     # In the worst case each byte takes two codes. Encode into regions of that size, then pack them.
-    room = np.concatenate([[0], np.cumsum(2 * (last - first))])
-    codes = np.empty(int(room[-1]), np.uint8)
-    filled = _encode(matcher, octets, (first, last), codes, room[:-1])
+    regions = np.concatenate([[0], np.cumsum(2 * (last - first))])
+    codes = np.empty(int(regions[-1]), np.uint8)
+    filled = _encode(matcher, octets, (first, last), codes, regions[:-1])
     buffer = pa.py_buffer(codes)
-    packed = span_take([buffer], Cuts([0, len(first)], [0]), room[:-1], filled, large=True)
+    packed = span_take([buffer], Cuts([0, len(first)], [0]), regions[:-1], filled, large=True)
     edges = np.frombuffer(packed.buffers()[1], np.int64, len(packed) + 1)
     # A string ends where its last segment ends; strings without bytes have no segment.
     per_string = np.searchsorted(owners, np.arange(len(starts)), side="right")

@@ -20,13 +20,13 @@ MAX_RUN = 255
 class RunRule(NamedTuple):
     """The rule for the number of values of a chunk: ``least``, doubled while it is below ``most``.
 
-    A chunk takes the largest such number whose values form at most ``room`` runs, or ``least`` if
-    even these form more. The last chunk takes the remaining values.
+    A chunk takes the largest such number whose values form at most ``max_runs`` runs, or ``least``
+    if even these form more. The last chunk takes the remaining values.
     """
 
     most: int
     least: int
-    room: int
+    max_runs: int
 
 
 def expand_runs(
@@ -106,7 +106,7 @@ def encode_runs(words: Words, rule: RunRule) -> tuple[Words, Bytes, Int64Array, 
 def check_rule(rule: RunRule) -> None:
     """Raise `InvalidInputError` unless ``most / least`` is a power of two and ``room`` > 0."""
     times, rest = divmod(rule.most, rule.least) if rule.least > 0 else (0, 0)
-    if times < 1 or times & (times - 1) or rest or rule.most >= 1 << 31 or rule.room < 1:
+    if times < 1 or times & (times - 1) or rest or rule.most >= 1 << 31 or rule.max_runs < 1:
         raise InvalidInputError(f"chunks of runs by {rule}")
 
 
@@ -119,7 +119,7 @@ def _chunk_counts(count: int, starts: Int64Array, rule: RunRule) -> Int64Array:
     while start < count:
         size = rule.most
         while size > rule.least:
-            if _stored_runs(starts, before, start, min(start + size, count)) <= rule.room:
+            if _stored_runs(starts, before, start, min(start + size, count)) <= rule.max_runs:
                 break
             size //= 2
         counts.append(min(size, count - start))

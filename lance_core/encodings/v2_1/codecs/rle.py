@@ -138,8 +138,8 @@ def chunks_of_blocks(
     if (sizes < _HEAD).any():
         raise CorruptFileError(f"a run-length encoded block has only {int(sizes.min())} bytes")
     values = rows_at(data, starts, _HEAD).view("<u8").reshape(-1)
-    room = sizes - _HEAD
-    does_not_fit = values > room.astype(np.uint64)
+    payloads = sizes - _HEAD
+    does_not_fit = values > payloads.astype(np.uint64)
     if does_not_fit.any():
         at = int(does_not_fit.argmax())
         raise CorruptFileError(
@@ -147,7 +147,7 @@ def chunks_of_blocks(
         )
     values = values.astype(np.int64)
     begins = starts + _HEAD
-    parts = np.stack([begins, begins + values]), np.stack([values, room - values])
+    parts = np.stack([begins, begins + values]), np.stack([values, payloads - values])
     return MiniBlockChunks(data, *parts, counts)
 
 

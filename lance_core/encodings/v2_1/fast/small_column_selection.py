@@ -162,8 +162,8 @@ def number_codecs(words: Rows, count: int, kernels: Kernels) -> npt.NDArray[np.i
     packed = widths.sum(axis=1) * packed_bytes(1) + widths.shape[1] * width
     packed = np.minimum(packed, size)
     codecs: npt.NDArray[np.int8] = (packed < size).astype(np.int8)
-    room = np.minimum(packed, size - 1) // (width + 1)
-    codecs[_runs_fit(words[:, :count], room, CHUNK_VALUES)] = CODECS.index("rle")
+    max_entries = np.minimum(packed, size - 1) // (width + 1)
+    codecs[_runs_fit(words[:, :count], max_entries, CHUNK_VALUES)] = CODECS.index("rle")
     return codecs
 
 
@@ -171,17 +171,17 @@ def levels_have_runs(definition: npt.NDArray[np.uint16], kernels: Kernels) -> Bo
     """For each row of levels, of which one is 1 and none is greater, if 2.2 files store runs."""
     count = definition.shape[1]
     widths = np.ones(-(-count // CHUNK), np.int64)
-    room = Integers(definition[0], widths, kernels).most_block_runs
-    return _runs_fit(definition, np.full(len(definition), room), count)
+    max_entries = Integers(definition[0], widths, kernels).most_block_runs
+    return _runs_fit(definition, np.full(len(definition), max_entries), count)
 
 
-def _runs_fit(rows: Rows, room: Int64Array, per_chunk: int) -> BoolArray:
-    """For each row, if it has at most as many entries of runs as there is room for.
+def _runs_fit(rows: Rows, max_entries: Int64Array, per_chunk: int) -> BoolArray:
+    """For each row, if it has at most ``max_entries`` entries of runs.
 
     Runs end at multiples of ``per_chunk`` values.
     """
     runs = 1 + np.count_nonzero(rows[:, 1:] != rows[:, :-1], axis=1)
-    fits: BoolArray = runs <= room
+    fits: BoolArray = runs <= max_entries
     chosen = np.flatnonzero(fits)
     if len(chosen):
         values = rows[chosen]
@@ -191,5 +191,5 @@ def _runs_fit(rows: Rows, room: Int64Array, per_chunk: int) -> BoolArray:
         lengths = np.diff(np.flatnonzero(begins), append=values.size)
         counts = np.count_nonzero(begins, axis=1)
         totals = np.add.reduceat(entries(lengths), counts.cumsum() - counts)
-        fits[chosen] = totals <= room[chosen]
+        fits[chosen] = totals <= max_entries[chosen]
     return fits

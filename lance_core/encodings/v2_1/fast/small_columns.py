@@ -66,9 +66,9 @@ def _small(schema: Schema) -> tuple[Int64Array, Int64Array, int]:
         types = schema.storage_schema().types
     else:
         types = list(map(_plain_type, schema.fields))
-    kinds: dict[pa.DataType | None, int] = {}
-    codes = np.array([kinds.setdefault(type_, len(kinds)) for type_ in types], np.int64)
-    widths = np.array(list(map(_width, kinds)), np.int64)[codes]
+    type_codes: dict[pa.DataType | None, int] = {}
+    codes = np.array([type_codes.setdefault(type_, len(type_codes)) for type_ in types], np.int64)
+    widths = np.array(list(map(_width, type_codes)), np.int64)[codes]
     numbers = np.flatnonzero(widths >= 0)
     return numbers, widths[numbers], len(numbers) - len(np.unique(codes[numbers]))
 

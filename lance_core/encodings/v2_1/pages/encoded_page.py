@@ -24,5 +24,5 @@ class LayoutPage(NamedTuple):
 
 def layers_of(levels: Levels) -> Sequence[RepDefLayer.ValueType]:
     """The kinds of the layers of ``levels``, innermost first, as messages store them."""
-    kinds: Sequence[RepDefLayer.ValueType] = levels.kinds.kinds  # type: ignore[assignment]  # ints
-    return kinds
+    layers: Sequence[RepDefLayer.ValueType] = levels.kinds.kinds  # type: ignore[assignment]  # ints
+    return layers

@@ -94,13 +94,13 @@ class Integers:
         """
         # Count runs of any length first: there are at most as many of them as entries, and they
         # usually decide the comparison.
-        room = self._most_runs(most, 0 if in_chunks else _BLOCK_HEAD)
-        if self.run_count > room:
+        max_entries = self._most_runs(most, 0 if in_chunks else _BLOCK_HEAD)
+        if self.run_count > max_entries:
             return False
         cuts = slice(None, None, CHUNK_VALUES) if in_chunks else None
         starts = run_starts(self.words, cuts)
         lengths = np.diff(starts, append=len(self.words))
-        return int(entries(lengths).sum()) <= room
+        return int(entries(lengths).sum()) <= max_entries
 
 
 def byte_entropy(values: FixedWidth) -> float:

@@ -172,12 +172,12 @@ def _size(number: int) -> int:
 def _hash(node: _Frozen) -> int:
     """The hash of a node by FNV-1a over its numbers."""
     is_final, final_output, arcs = node
-    found = (_HASH_START ^ is_final) * _HASH_FACTOR & _HASH_MASK
-    found = (found ^ final_output) * _HASH_FACTOR & _HASH_MASK
+    hashed = (_HASH_START ^ is_final) * _HASH_FACTOR & _HASH_MASK
+    hashed = (hashed ^ final_output) * _HASH_FACTOR & _HASH_MASK
     for arc in arcs:
         for number in arc:
-            found = (found ^ number) * _HASH_FACTOR & _HASH_MASK
-    return found
+            hashed = (hashed ^ number) * _HASH_FACTOR & _HASH_MASK
+    return hashed
 
 
 def _masked_checksum(data: bytes | bytearray) -> int:

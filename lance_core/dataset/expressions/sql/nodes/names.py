@@ -44,11 +44,11 @@ def child(parent: ColumnNode, name: str) -> ColumnNode:
         column = resolve(pa.schema(list(parent.type)), Name(name), ".".join(parent.path))
         path = (*parent.path, *column.path)
         return ColumnNode(path, column.type, True, column.metadata)
-    kind, shown = parent.type, ".".join(parent.path)
-    if not pa.types.is_struct(kind):
-        raise InvalidInputError(f"{shown} has the type {kind}: it has no field {name}")
-    if kind.get_field_index(name) < 0:
-        raise InvalidInputError(no_field(name, [member.name for member in kind], shown))
-    field = kind.field(name)
+    parent_type, shown = parent.type, ".".join(parent.path)
+    if not pa.types.is_struct(parent_type):
+        raise InvalidInputError(f"{shown} has the type {parent_type}: it has no field {name}")
+    if parent_type.get_field_index(name) < 0:
+        raise InvalidInputError(no_field(name, [member.name for member in parent_type], shown))
+    field = parent_type.field(name)
     nullable = parent.nullable or field.nullable
     return ColumnNode((*parent.path, name), field.type, nullable, field.metadata)

@@ -136,21 +136,23 @@ def _comparable(left: pa.DataType, right: pa.DataType) -> pa.DataType:
 def _with_constant(operator: str, node: Node, literal: Constant) -> Node:
     if literal.is_null:
         return null(pa.bool_())
-    where, kind = grid(node.type), node.type
-    if pa.types.is_timestamp(kind) and kind.tz and _is_wall_clock(literal.type):
-        literal = _instant(literal, kind)
-    if not _same_kind(kind, literal.type):
-        raise InvalidInputError(f"cannot compare {kind} with {literal.value}, a {literal.type}")
+    where, data_type = grid(node.type), node.type
+    if pa.types.is_timestamp(data_type) and data_type.tz and _is_wall_clock(literal.type):
+        literal = _instant(literal, data_type)
+    if not _same_kind(data_type, literal.type):
+        raise InvalidInputError(
+            f"cannot compare {data_type} with {literal.value}, a {literal.type}"
+        )
     if where is not None:
         return _on_grid(operator, node, where, literal)
-    if pa.types.is_floating(kind):
-        near = fitted(literal, kind)
+    if pa.types.is_floating(data_type):
+        near = fitted(literal, data_type)
         assert near is not None
         kernel = functools.partial(compare_with_float, operator=operator)
         return call(OPERATORS[operator], kernel, node, near)
-    if is_bytes(kind) and kind != literal.type:
+    if is_bytes(data_type) and data_type != literal.type:
         return _bytes_constant(operator, node, literal)
-    return call(OPERATORS[operator], KERNELS[operator], node, converted(literal, kind))
+    return call(OPERATORS[operator], KERNELS[operator], node, converted(literal, data_type))
 
 
 def _same_kind(type_: pa.DataType, literal: pa.DataType) -> bool:
@@ -212,18 +214,18 @@ def compare_with_float(value: Datum, literal: pa.Scalar, operator: str) -> Datum
         return compare_with_float(pa.repeat(value, 1), literal, operator)[0]
     if operator in ("=", "<>") and literal.as_py() == 0:
         # Arrow cannot compare half floats.
-        kind = pa.float32() if pa.types.is_float16(literal.type) else literal.type
-        return KERNELS[operator](value.cast(kind), literal.cast(kind))
+        data_type = pa.float32() if pa.types.is_float16(literal.type) else literal.type
+        return KERNELS[operator](value.cast(data_type), literal.cast(data_type))
     is_negative = math.copysign(1, literal.as_py()) < 0
     if literal.as_py() == 0:
         is_negative = operator in ("<", ">=")  # -0.0 is not below zero, and 0.0 not above
     # As signed integers, the bits of positive floats have the order of the floats and are above
     # those of negative floats. As unsigned integers, the bits of negative floats have the reverse
     # order and are above those of positive floats.
-    kind = _BITS[literal.type][is_negative]
+    data_type = _BITS[literal.type][is_negative]
     bits = pa.array([-abs(literal.as_py()) if is_negative else literal.as_py()], literal.type)
     order = _SWAPPED[operator] if is_negative else operator
-    return KERNELS[order](value.view(kind), bits.view(kind)[0])
+    return KERNELS[order](value.view(data_type), bits.view(data_type)[0])
 
 
 def compare_floats(left: Datum, right: Datum, operator: str) -> Datum:
@@ -271,24 +273,29 @@ def between(node: Node, low: Node, high: Node) -> Node:
     return logic.both(compare(">=", node, low), compare("<=", node, high))
 
 
-def equals(kind: pa.DataType, literal: Constant) -> list[pa.Scalar]:
-    """The values of ``kind`` that equal the literal: none, one, or 0.0 and -0.0.
+def equals(data_type: pa.DataType, literal: Constant) -> list[pa.Scalar]:
+    """The values of ``data_type`` that equal the literal: none, one, or 0.0 and -0.0.
 
     Raises `InvalidInputError` if the literal cannot be compared with the type.
     """
-    if not _same_kind(kind, literal.type):
-        raise InvalidInputError(f"cannot compare {kind} with {literal.value}, a {literal.type}")
-    if pa.types.is_timestamp(kind) and kind.tz and _is_wall_clock(literal.type):
-        literal = _instant(literal, kind)
-    if grid(kind) is not None:
-        fitting = fitted(literal, kind)
+    if not _same_kind(data_type, literal.type):
+        raise InvalidInputError(
+            f"cannot compare {data_type} with {literal.value}, a {literal.type}"
+        )
+    if pa.types.is_timestamp(data_type) and data_type.tz and _is_wall_clock(literal.type):
+        literal = _instant(literal, data_type)
+    if grid(data_type) is not None:
+        fitting = fitted(literal, data_type)
         return [] if fitting is None else [fitting.value]
-    if pa.types.is_floating(kind):
-        near = fitted(literal, kind)
+    if pa.types.is_floating(data_type):
+        near = fitted(literal, data_type)
         assert near is not None
         return [near.value, pc.negate(near.value)] if near.value.as_py() == 0 else [near.value]
-    if pa.types.is_fixed_size_binary(kind) and len(literal.value.as_py()) != kind.byte_width:
+    if (
+        pa.types.is_fixed_size_binary(data_type)
+        and len(literal.value.as_py()) != data_type.byte_width
+    ):
         return []
-    same = converted(literal, kind)
+    same = converted(literal, data_type)
     assert isinstance(same, Constant)
     return [same.value]

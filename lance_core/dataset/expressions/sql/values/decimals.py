@@ -45,9 +45,9 @@ def decimal_type(digits: int, scale: int) -> pa.DataType:
     return pa.decimal128(digits, scale) if digits <= MAX_128 else pa.decimal256(digits, scale)
 
 
-def of_integer(kind: pa.DataType) -> pa.DataType:
-    """The decimal type that holds all integers of type ``kind``."""
-    return pa.decimal128(_INTEGER_DIGITS[kind.bit_width], 0)
+def of_integer(data_type: pa.DataType) -> pa.DataType:
+    """The decimal type that holds all integers of type ``data_type``."""
+    return pa.decimal128(_INTEGER_DIGITS[data_type.bit_width], 0)
 
 
 def as_decimal(node: Node) -> Node | None:
@@ -169,12 +169,14 @@ def _is_complete(value: Datum) -> bool:
     return value.is_valid if isinstance(value, pa.Scalar) else not value.null_count
 
 
-def check_digits(integers: Integers, kind: pa.DataType) -> None:
-    """Raise `InvalidInputError` if an integer does not fit into the decimal type ``kind``."""
-    above = wide_integers.beyond(integers, kind.precision)
+def check_digits(integers: Integers, data_type: pa.DataType) -> None:
+    """Raise `InvalidInputError` if an integer does not fit into the decimal type ``data_type``."""
+    above = wide_integers.beyond(integers, data_type.precision)
     if above is not None:
         value = int(integers[int(np.argmax(above))])
-        raise InvalidInputError(f"{number_text(value, kind.scale)} does not fit into {kind}")
+        raise InvalidInputError(
+            f"{number_text(value, data_type.scale)} does not fit into {data_type}"
+        )
 
 
 def number_text(integer: int, scale: int) -> str:

@@ -50,12 +50,14 @@ def stored_integers(values: pa.Array) -> Integers:
     return result
 
 
-def stored_decimals(integers: Integers, missing: pa.Array | None, kind: pa.DataType) -> pa.Array:
-    """The decimals of type ``kind`` that store ``integers``; NULL where ``missing`` is true.
+def stored_decimals(
+    integers: Integers, missing: pa.Array | None, data_type: pa.DataType
+) -> pa.Array:
+    """The decimals of type ``data_type`` that store ``integers``; NULL where ``missing`` is true.
 
-    The integers must have at most as many digits as ``kind``.
+    The integers must have at most as many digits as ``data_type``.
     """
-    words = kind.bit_width // 64
+    words = data_type.bit_width // 64
     limbs = np.empty((len(integers), words), np.int64)
     if integers.dtype != object:
         limbs[:, 0] = integers
@@ -64,10 +66,10 @@ def stored_decimals(integers: Integers, missing: pa.Array | None, kind: pa.DataT
         for word in range(words):
             limb = (integers >> (64 * word)) & _LOW
             limbs[:, word] = limb.astype(np.uint64).view(np.int64)
-    decimals = pa.Array.from_buffers(kind, len(limbs), [None, pa.py_buffer(limbs)])
+    decimals = pa.Array.from_buffers(data_type, len(limbs), [None, pa.py_buffer(limbs)])
     if missing is None:
         return decimals
-    return pc.if_else(missing, pa.scalar(None, kind), decimals)
+    return pc.if_else(missing, pa.scalar(None, data_type), decimals)
 
 
 def largest(integers: Integers) -> int:

@@ -246,13 +246,13 @@ def prefilter_of_keys(
     """
     parts = []
     for name, column in keys.items():
-        field, kind = field_at(snapshot, (name,)), column.type
-        is_other = field is None or field.storage_type != kind
-        if is_other or pa.types.is_nested(kind) or pa.types.is_dictionary(kind):
+        field, data_type = field_at(snapshot, (name,)), column.type
+        is_other = field is None or field.storage_type != data_type
+        if is_other or pa.types.is_nested(data_type) or pa.types.is_dictionary(data_type):
             continue
         # Arrow may take different NaN for equal.
-        distinct = column if pa.types.is_floating(kind) else column.unique()
-        values = combine_chunks(pa.chunked_array([distinct.drop_null()], kind))
+        distinct = column if pa.types.is_floating(data_type) else column.unique()
+        values = combine_chunks(pa.chunked_array([distinct.drop_null()], data_type))
         if len(values):
             lookup = ColumnLookup((name,), values.type, IsIn(values), implied=True)
             parts.append(Conjunct((unknown(name),), lookup))

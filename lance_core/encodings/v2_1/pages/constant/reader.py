@@ -66,15 +66,15 @@ class ConstantPlan(LayoutPlan):
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
         """See `LayoutPlan`."""
-        asked: list[ByteRange] = []
+        ranges: list[ByteRange] = []
         # Another thread may set either attribute while this decoder waits for buffers.
         wants_scalar = self.scalar is None and self.scalar_buffer is not None
         if wants_scalar and self.scalar_buffer is not None:
-            asked.append(self.scalar_buffer)
+            ranges.append(self.scalar_buffer)
         if self._levels is None:
-            asked.extend(self.level_buffers)
-        if asked:
-            buffers = list((yield asked))
+            ranges.extend(self.level_buffers)
+        if ranges:
+            buffers = list((yield ranges))
             if wants_scalar:
                 self.scalar = stored_scalar(buffers.pop(0), self.scope.type)
             if buffers:

@@ -142,8 +142,8 @@ def _weights(
     """How often each symbol occurs, estimated from the first codes of each page."""
     firsts = np.cumsum(pages.num_chunks) - pages.num_chunks
     heads = (pages.table.counts[firsts] + 1) * width
-    room = pages.parts.sizes[0][firsts] - heads
-    count = min(_SAMPLE, int(room.min()))
+    num_bytes = pages.parts.sizes[0][firsts] - heads
+    count = min(_SAMPLE, int(num_bytes.min()))
     if count < 0:
         raise CorruptFileError("a chunk has fewer bytes than the offsets of its values")
     positions = (pages.parts.starts[0][firsts] + heads)[:, None] + np.arange(count)

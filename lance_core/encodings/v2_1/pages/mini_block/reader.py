@@ -66,11 +66,11 @@ class MiniBlockPlan(LayoutPlan):
         """The cached descriptions; and the chunks, if they are requested in the same round."""
         if self.known is not None:
             return self.known, None
-        asked = self.descriptions()
+        ranges = self.descriptions()
         if not (isinstance(rows, RowRange) and len(rows) == self.scope.num_rows):
-            return self.describe((yield asked), context), None
+            return self.describe((yield ranges), context), None
         # All bytes are needed, so fetch the chunks in the same round.
-        buffers = yield [*asked, self.scope.buffers[1]]
+        buffers = yield [*ranges, self.scope.buffers[1]]
         known = self.describe(buffers[:-1], context)
         return known, ChunkBytes(np.frombuffer(buffers[-1], np.uint8), known.table.starts)
 
