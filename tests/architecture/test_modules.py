@@ -21,6 +21,20 @@ MODULES = sorted(
 MAX_LINES = 600
 MAX_FILES = 25
 EMPTY_NAMES = {"base_utils", "common", "core", "helper", "helpers", "misc", "util", "utils"}
+VAGUE = {
+    "asked",
+    "found",
+    "given",
+    "kept",
+    "kind",
+    "kinds",
+    "one",
+    "place",
+    "places",
+    "room",
+    "wanted",
+}
+"""Names of values that do not say what these are; `test_names` says where they may be."""
 CODE_FROM_DATA = {"dill", "cloudpickle", "marshal", "pickle", "shelve"}
 
 
@@ -111,6 +125,17 @@ def functions_import_own_modules(tree: ast.Module, imports: Iterable[ast.ImportF
     )
 
 
+def bindings(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, int]]:
+    """Names of arguments and variables, also of loops and comprehensions, each with its line."""
+    for node in nodes:
+        if isinstance(node, ast.arg):
+            yield node.arg, node.lineno
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, node.lineno
+        elif isinstance(node, ast.MatchAs | ast.MatchStar | ast.ExceptHandler) and node.name:
+            yield node.name, node.lineno
+
+
 @dataclass(frozen=True)
 class Facts:
     """What the rules ask of a module. Trees are not kept: those of all modules take 200 MB."""
@@ -125,6 +150,7 @@ class Facts:
     named: frozenset[tuple[str, str]]
     functions_import_own_modules: bool
     public_classes: list[str]
+    vague_names: list[tuple[str, int]]
 
 
 @functools.cache
@@ -155,6 +181,7 @@ def facts_of(path: Path) -> Facts:
             for node in tree.body
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
         ],
+        vague_names=[(name, line) for name, line in bindings(nodes) if name in VAGUE],
     )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import defaultdict
 
-from tests.architecture.test_modules import MODULES, ROOT, facts_of
+from tests.architecture.test_modules import MODULES, PACKAGES, ROOT, facts_of
 
 CORE = {
     path.relative_to(ROOT).with_suffix("").as_posix().replace("/", "."): path
@@ -43,6 +44,70 @@ SMALL = {
 }
 """Modules below `MIN_LINES` with one importer, each with the reason why it is a module."""
 
+ALLOWED = {
+    ("kept", "lance_core.commits.cleanup"): "the `KeptVersion` of a plan, which users read",
+    ("kind", "lance_core.commits.cleanup"): "a `FileKind`",
+    ("kind", "lance_core.dataset.blobs"): "a `BlobKind`",
+    ("kind", "lance_core.dataset.expressions.sql"): "an argument of `lance_core.sql_functions`",
+    ("kind", "lance_core.dataset.maintenance.indices"): "the kind of an index",
+    ("kind", "lance_core.encodings.v2_1"): "the kind of a layer, or of pages with equal messages",
+    ("kind", "lance_core.index"): "an argument of the contract of index types",
+    ("kind", "lance_core.schema.json"): "the type of a value, as binary JSON stores it",
+    ("kind", "lance_core.table.transactions"): "an `OperationKind`",
+    ("kind", "lance_core_azure.credentials"): "the kind of credentials",
+    ("kind", "lance_core_indices"): "an argument of the contract of index types",
+    ("kind", "lance_core_text.index_type"): "an argument of the contract of index types",
+    ("kind", "lance_core_vector"): "the kind of an index, such as IVF_PQ",
+    (
+        "place",
+        "lance_core.encodings.v2_1.codecs",
+    ): "a `Place`, an argument of the codecs of plugins",
+    ("place", "lance_core.encodings"): "an argument of kernels, which plugins implement",
+    ("place", "lance_core.index.sort_order"): "a public argument of `some_keys`",
+    ("place", "lance_core_kernels"): "an argument of kernels",
+    ("wanted", "lance_core_remote.client"): "an argument of clients of clouds, which plugins write",
+    ("wanted", "lance_core_azure.client"): "an argument of clients of clouds",
+    ("wanted", "lance_core_gcs.client"): "an argument of clients of clouds",
+    ("wanted", "lance_core_s3.client"): "an argument of clients of clouds",
+    ("given", "lance_core_azure.settings"): "the `GivenOptions`, beside those for all stores",
+    ("given", "lance_core_gcs.options"): "the `GivenOptions`, beside those for all stores",
+    ("given", "lance_core_dynamodb.options"): "options and secrets that a user gives, see there",
+    (
+        "asked",
+        "lance_core_testing.encodings.stored_field",
+    ): "an attribute that suites of plugins read",
+    ("one", "lance_core_text"): "the number 1 as a float of 32 bits",
+}
+"""Vague names, also in the plural, that say enough in a package or module, each with the reason."""
+
+KINDS = {
+    "lance_core": 76,
+    "lance_core_azure": 2,
+    "lance_core_explorer": 4,
+    "lance_core_functions": 5,
+    "lance_core_legacy": 1,
+    "lance_core_remote": 3,
+    "lance_core_s3": 1,
+    "lance_core_spark": 7,
+    "lance_core_testing": 19,
+}
+"""How often each distribution names other values ``kind``, which may only become less."""
+
+SLACK = 10
+"""So many fewer values than in `KINDS` must be stated there; branches that remove some may meet."""
+
+
+@functools.cache
+def vague_names() -> list[tuple[str, int, str]]:
+    """Module, line and name of each value with a vague name."""
+    return [
+        (".".join(path.relative_to(package.parent).with_suffix("").parts), line, name)
+        for package in PACKAGES
+        for path in MODULES
+        if path.is_relative_to(package)
+        for name, line in facts_of(path).vague_names
+    ]
+
 
 def test_a_public_class_name_has_one_meaning() -> None:
     places: dict[str, list[str]] = defaultdict(list)
@@ -71,3 +136,27 @@ def test_a_small_module_has_several_users_or_a_reason() -> None:
         if not name.startswith("lance_core.hookspecs.")  # for authors of other distributions
     }
     assert small == set(SMALL)
+
+
+def test_a_name_says_what_its_value_is() -> None:
+    """Name a value for what it is: hits, rows, offsets, options, data_type and the like."""
+    used, vague = set(), set()
+    kinds: dict[str, list[str]] = defaultdict(list)
+    for module, line, name in vague_names():
+        word = name.removesuffix("s")
+        reasons = {key for key in ALLOWED if key[0] == word and is_in(module, key[1])}
+        used |= reasons
+        if not reasons and word == "kind":
+            kinds[module.partition(".")[0]].append(f"{module}:{line}")
+        elif not reasons:
+            vague.add(f"{module}:{line}: {name}")
+    assert vague == set(), "name these values for what they are"
+    assert used == ALLOWED.keys(), "remove what is no longer used from `ALLOWED`"
+    more = {where: lines for where, lines in kinds.items() if len(lines) > KINDS.get(where, 0)}
+    assert more == {}, "name one more of these `data_type`, `dtype`, `index_type` or the like"
+    total = sum(map(len, kinds.values()))
+    assert total + SLACK > sum(KINDS.values()), "fewer are named `kind`: lower the numbers"
+
+
+def is_in(module: str, package: str) -> bool:
+    return f"{module}.".startswith(f"{package}.")
