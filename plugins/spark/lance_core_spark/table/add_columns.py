@@ -29,7 +29,6 @@ from lance_core_spark.table.change_task import (
     ADDRESS,
     PLACE,
     RESULT,
-    numbered,
     report,
     reports,
 )
@@ -41,6 +40,7 @@ from lance_core_spark.table.expressions import (
     mentioned,
     quoted,
 )
+from lance_core_spark.table.numbered_columns import numbered
 from lance_core_spark.table.target import Target, fragment_of
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
 from lance_core_spark.task_threads import limit_threads_to_task

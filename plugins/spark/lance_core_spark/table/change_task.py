@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyspark.sql.functions as sf
 from pyspark.accumulators import Accumulator
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 
 from lance_core.errors import (
     InvalidInputError,
@@ -24,7 +24,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.fragment import RowChanges
-from lance_core_spark.table.expressions import quoted
+from lance_core_spark.table.numbered_columns import numbered
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
 from lance_core_spark.task_threads import limit_threads_to_task
 from lance_core_spark.types.convert import convert_batch
@@ -106,8 +106,3 @@ _ERRORS: dict[str, type[LanceError]] = {
     error.__name__: error
     for error in (InvalidInputError, MergeError, SchemaMismatchError, UnsupportedFeatureError)
 }
-
-
-def numbered(names: Sequence[str]) -> list[Column]:
-    """The columns under other names: PySpark's ``mapInArrow`` fails for some special characters."""
-    return [sf.col(quoted(name)).alias(f"_{i}") for i, name in enumerate(names)]

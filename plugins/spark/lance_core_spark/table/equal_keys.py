@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 
 import lance_core
 from lance_core.hookspecs.concurrency import num_processors
 from lance_core_spark.table.expressions import Expression
+from lance_core_spark.table.numbered_columns import numbered_type, renamed
 from lance_core_spark.table.target import Target
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
 from lance_core_spark.task_threads import limit_threads_to_task
@@ -163,9 +163,8 @@ def find_pairs(
     parts = [
         convert_batch(batch.columns[:-1], stored, batch.num_rows) for batch in keys.to_batches()
     ]
-    # PySpark's `mapInArrow` fails for some special characters in names.
-    columns = [st.StructField(f"_{i}", member.dataType, True) for i, member in enumerate(result)]
-    schema = st.StructType(columns)
+    fields = [st.StructField(member.name, member.dataType, True) for member in result]
+    schema = numbered_type(fields)
     groups = _groups(version, fragments)
     task = KeySearch(
         target.table,
@@ -176,7 +175,7 @@ def find_pairs(
         arrow_schema(schema),
     )
     pairs = target.spark.range(0, len(groups), 1, len(groups)).mapInArrow(task, schema)
-    return pairs.select(*(sf.col(f"_{i}").alias(member.name) for i, member in enumerate(result)))
+    return renamed(pairs, fields)
 
 
 def _groups(version: lance_core.LanceDataset, chosen: Sequence[int] | None) -> list[list[int]]:

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructField
 
 import lance_core
 from lance_core.errors import ColumnNotFoundError, InvalidInputError, InvalidTypeError
 from lance_core.hookspecs.options import Secret, hide_secrets, shortened
-from lance_core_spark.table.change_task import numbered
+from lance_core_spark.table.numbered_columns import numbered, numbered_type, renamed
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
 from lance_core_spark.task_threads import limit_threads_to_task
 from lance_core_spark.types.arrow_types import arrow_schema
@@ -75,12 +74,7 @@ def nearest_join(  # noqa: PLR0913 (those of a search, and of the two sides of a
     right = [_right_field(field, prefix) for field in stored]
     names = _names(left, right, column if on is None else on)
     fields = [*left.schema, *right]
-    returned = StructType(
-        [
-            StructField(f"_{number}", field.dataType, field.nullable)
-            for number, field in enumerate(fields)
-        ]
-    )
+    returned = numbered_type(fields)
     task = NearestTask(
         table,
         TableVersion.of(dataset),
@@ -93,12 +87,7 @@ def nearest_join(  # noqa: PLR0913 (those of a search, and of the two sides of a
         arrow_schema(returned),
     )
     joined = left.select(numbered(left.columns)).mapInArrow(task, returned)
-    return joined.select(
-        [
-            sf.col(f"_{number}").alias(field.name, metadata=field.metadata or {})
-            for number, field in enumerate(fields)
-        ]
-    )
+    return renamed(joined, fields)
 
 
 def _vectors(dataset: lance_core.LanceDataset, column: str) -> pa.DataType:

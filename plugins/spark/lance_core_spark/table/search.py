@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructField, StructType
 
 from lance_core.errors import InvalidInputError
 from lance_core.hookspecs.options import Secret, hide_secrets
+from lance_core_spark.table.numbered_columns import numbered_type, renamed
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
 from lance_core_spark.task_threads import limit_threads_to_task
 from lance_core_spark.types.arrow_types import arrow_schema
@@ -55,12 +54,7 @@ def search(  # noqa: PLR0913 (those of a search)
     scanner = dataset.scanner(chosen, filter=filter, full_text_query=query, limit=k)
     stored = list(scanner.projected_schema)
     fields = [spark_field(field) for field in stored]
-    returned = StructType(
-        [
-            StructField(f"_{number}", field.dataType, field.nullable)
-            for number, field in enumerate(fields)
-        ]
-    )
+    returned = numbered_type(fields)
     task = SearchTask(
         table,
         TableVersion.of(dataset),
@@ -71,13 +65,7 @@ def search(  # noqa: PLR0913 (those of a search)
         tuple(field.name for field in stored),
         arrow_schema(returned),
     )
-    answer = spark.range(0, 1, 1, 1).mapInArrow(task, returned)
-    return answer.select(
-        [
-            sf.col(f"_{number}").alias(field.name, metadata=typed.metadata or {})
-            for number, (field, typed) in enumerate(zip(stored, fields, strict=True))
-        ]
-    )
+    return renamed(spark.range(0, 1, 1, 1).mapInArrow(task, returned), fields)
 
 
 @dataclass(frozen=True, slots=True)
