@@ -69,7 +69,7 @@ def merge(
         raise UnsupportedFeatureError(
             f"segments of the unknown type {_type_url(first)!r}{missing_plugins([first])}"
         )
-    covered = functools.reduce(operator.or_, (covered_now(snapshot, segment) for segment in stored))
+    covered = covered_now(snapshot, *stored)
     uuid = environment.new_uuid() if uuid is None else uuid
     draft = successor_draft(snapshot, spec, first, covered, uuid)
     for segment in stored:

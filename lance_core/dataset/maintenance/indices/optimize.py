@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -208,9 +206,7 @@ class _Change:
 
     def write(self, writer: SegmentWriter) -> IndexMetadata:
         snapshot, spec, source = writer.snapshot, self.spec, self.source
-        covered = self.fragments.copy()
-        for segment in self.merged:
-            covered |= covered_now(snapshot, segment)
+        covered = self.fragments | covered_now(snapshot, *self.merged)
         uuid = writer.environment.new_uuid()
         draft = successor_draft(snapshot, spec, source, covered, uuid)
         fragments = snapshot.fragments(list(self.fragments))
@@ -309,10 +305,7 @@ def _change(
             return None
         return _Change(spec, segments[-1], (), tuple(segments), existing, is_retrained=True)
     untrained, segments = tuple(segment for segment in segments if segment not in trained), trained
-    covered = functools.reduce(
-        operator.or_, (covered_now(snapshot, segment) for segment in segments)
-    )
-    uncovered = existing - covered
+    uncovered = existing - covered_now(snapshot, *segments)
     count = options.num_indices_to_merge
     chosen = tuple(segments[-count:] if count else () if count == 0 else segments[-1:])
     if uncovered and chosen:
@@ -328,10 +321,7 @@ def _change(
     version = written_version(snapshot, spec, segments[-1].index_details.value)
     if any((segment.index_version or 0) != version for segment in chosen):
         # Other versions may have other row numbers, or lack what the new version needs.
-        again = functools.reduce(
-            operator.or_, (covered_now(snapshot, segment) for segment in chosen)
-        )
-        replaced = (*chosen, *untrained)
+        again, replaced = covered_now(snapshot, *chosen), (*chosen, *untrained)
         return _Change(spec, segments[-1], (), replaced, uncovered | again, is_retrained=True)
     return _Change(spec, segments[-1], chosen, (*chosen, *untrained), uncovered)
 

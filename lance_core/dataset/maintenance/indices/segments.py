@@ -109,12 +109,12 @@ def is_untrained(spec: IndexTypeSpec, segment: IndexMetadata) -> bool:
     return not segment.files and not segment.fragments and index_type(spec).is_trained
 
 
-def covered_now(snapshot: Snapshot, segment: IndexMetadata) -> BitMap:
-    """The existing fragments whose rows ``segment`` has; none if they are unknown."""
-    fragments = fragment_reuse(snapshot).fragments(segment)
-    if fragments is None:
-        return fragment_bitmap(())
-    return fragments & fragment_bitmap(snapshot.manifest.fragments.ids)
+def covered_now(snapshot: Snapshot, *segments: IndexMetadata) -> BitMap:
+    """The existing fragments of which ``segments`` have rows; those unknown are left out."""
+    covered = fragment_bitmap(())
+    for segment in segments:
+        covered |= fragment_reuse(snapshot).fragments(segment) or fragment_bitmap(())
+    return covered & fragment_bitmap(snapshot.manifest.fragments.ids)
 
 
 def field_files(snapshot: Snapshot, fragment_id: int, field_id: int) -> list[str] | None:
