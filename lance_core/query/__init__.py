@@ -1,11 +1,13 @@
-"""Queries of full-text search, with the names of pylance's module, and what is done with results.
+"""Queries of full-text search, with the names of pylance's module, `hybrid`, and `explain_score`.
 
-`hybrid` searches by texts and vectors, `explain_score` shows how a score is computed.
+All of them come with the extra ``text``: `FullTextQuery` and its kinds `MatchQuery`, `PhraseQuery`,
+`BooleanQuery`, `BoostQuery`, `MultiMatchQuery` and `CombinedFieldsQuery`, and `FullTextQueryType`,
+`FullTextOperator`, `Occur` and `DocumentGranularity`. `hybrid` searches by texts and vectors, and
+`explain_score` shows how a score, an `Explanation`, is computed.
 """
 
-from lance_core.query.text_queries import __getattr__
+from typing import Any
 
-# All others are looked up in plugins when they are used.
 __all__ = [
     "BooleanQuery",
     "BoostQuery",
@@ -19,7 +21,15 @@ __all__ = [
     "MultiMatchQuery",
     "Occur",
     "PhraseQuery",
-    "__getattr__",
     "explain_score",
     "hybrid",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What a plugin provides; raises `PluginNotFoundError` without it."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from lance_core.plugins.index_tools import index_tool
+
+    return index_tool(name)

@@ -1,5 +1,17 @@
-"""Tools with the names of pylance's module: `KMeans` and `validate_vector_index`."""
+"""Tools with the names of pylance's module: `KMeans` and `validate_vector_index`.
 
-from lance_core.util.vector_tools import __getattr__
+Both come with the extra ``vector``.
+"""
 
-__all__ = ["__getattr__"]  # both names are looked up in plugins when they are used
+from typing import Any
+
+__all__ = ["KMeans", "validate_vector_index"]
+
+
+def __getattr__(name: str) -> Any:
+    """What a plugin provides; raises `PluginNotFoundError` without it."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from lance_core.plugins.index_tools import index_tool
+
+    return index_tool(name)

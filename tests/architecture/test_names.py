@@ -27,8 +27,6 @@ PARTICIPLES = {
 
 MIN_LINES = 40
 SMALL = {
-    "lance_core.query.text_queries": "pylance has a module query, and its names are a plugin's",
-    "lance_core.util.vector_tools": "pylance has a module util, and no module here has that name",
     "lance_core.datafile.container_messages": "generated messages, which plugins may not import",
     "lance_core.dataset.maintenance.drop": "a verb of its own",
     "lance_core.dataset.read.columns.prune_struct_fields": "an idea beside projections",
