@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
-from lance_core.error_texts.plugin_calls import class_of, failed_call, type_of
+from lance_core.error_texts.plugin_calls import class_of, failed_call, type_of, wrong_field
 from lance_core.errors import (
     LanceError,
     ObjectNotFoundError,
@@ -165,16 +165,15 @@ def _problem(answer: object) -> str | None:
     """The reason why ``answer`` is not the location of a manifest of its version, None if it is."""
     if not isinstance(answer, ManifestLocation):
         return type_of(answer)
-    fields: tuple[tuple[str, object, type], ...] = (
+    wrong = wrong_field(
         ("version", answer.version, int),
         ("path", answer.path, str),
         ("naming", answer.naming, NamingScheme),
         ("size", 0 if answer.size is None else answer.size, int),
         ("etag", "" if answer.etag is None else answer.etag, str),
     )
-    for name, value, kind in fields:
-        if not isinstance(value, kind) or isinstance(value, bool):
-            return f"a ManifestLocation whose {name} is {type_of(value)}"
+    if wrong is not None:
+        return f"a ManifestLocation whose {wrong}"
     if not 0 < answer.version < 1 << 64 or (answer.size or 0) < 0:
         return f"a ManifestLocation of version {answer.version} and size {answer.size}"
     if answer.path != manifest_path(answer.version, answer.naming):

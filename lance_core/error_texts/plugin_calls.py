@@ -33,6 +33,17 @@ def type_of(value: object) -> str:
     return type(value).__qualname__
 
 
+def wrong_field(*fields: tuple[str, object, type]) -> str | None:
+    """``name is type`` of the first of ``fields`` (name, value, type) that has another type.
+
+    None if there is none. True and False are not integers.
+    """
+    for name, value, expected in fields:
+        if not isinstance(value, expected) or isinstance(value, bool):
+            return f"{name} is {type_of(value)}"
+    return None
+
+
 def wrong_result(plugin: str, method: str, value: object, expected: str) -> str:
     """The message for a call that returned a value of the wrong type."""
     return f"{plugin}: {method} returned {type_of(value)}; it must return {expected}"

@@ -9,8 +9,7 @@ otherwise publish over the manifest of another writer.
 from __future__ import annotations
 
 from lance_core.commits.handlers.external_manifest_store import ExternalManifestStore, ManifestEntry
-from lance_core.error_texts.plugin_calls import type_of
-from lance_core.errors import StoreError
+from lance_core.error_texts.plugin_calls import wrong_field
 from lance_core.store.wrappers.result_checks import Mask, PluginCalls
 from lance_core.table.paths import DETACHED
 
@@ -60,20 +59,16 @@ class CheckedManifestStore(ExternalManifestStore):
             return None
         if not isinstance(answer, ManifestEntry):
             raise self._calls.wrong(what, answer, "a ManifestEntry or None")
-        fields: tuple[tuple[str, object, type], ...] = (
+        wrong = wrong_field(
             ("version", answer.version, int),
             ("path", answer.path, str),
             ("size", 0 if answer.size is None else answer.size, int),
             ("etag", "" if answer.etag is None else answer.etag, str),
         )
-        for name, value, kind in fields:
-            if not isinstance(value, kind) or isinstance(value, bool):
-                raise self._wrong_field(what, name, type_of(value))
-        if not 0 < answer.version < 1 << 64:
-            raise self._wrong_field(what, "version", str(answer.version))
-        if answer.size is not None and answer.size < 0:
-            raise self._wrong_field(what, "size", str(answer.size))
+        if wrong is None and not 0 < answer.version < 1 << 64:
+            wrong = f"version is {answer.version}"
+        elif wrong is None and answer.size is not None and answer.size < 0:
+            wrong = f"size is {answer.size}"
+        if wrong is not None:
+            raise self._calls.false(what, f"a ManifestEntry whose {wrong}")
         return answer
-
-    def _wrong_field(self, what: str, name: str, value: str) -> StoreError:
-        return self._calls.false(what, f"a ManifestEntry whose {name} is {value}")

@@ -62,9 +62,9 @@ def _split(array: pa.Array, edges: Int64Array) -> list[pa.Array]:
         if type_.num_fields:
             children = [_split(array.values, items)]
         else:
-            columns.append(_slices(values[1] or pa.py_buffer(b""), items))
+            columns.append(slices_between(values[1] or pa.py_buffer(b""), items))
     else:
-        columns.append(_slices(values[0], (edges + array.offset) * (type_.bit_width // 8)))
+        columns.append(slices_between(values[0], (edges + array.offset) * (type_.bit_width // 8)))
     inside = zip(*children, strict=True) if children else repeat((), count)
     parts = zip(np.diff(edges).tolist(), zip(*columns, strict=True), inside, strict=True)
     return [
@@ -96,8 +96,8 @@ def split_columns(arrays: Sequence[pa.Array], count: int, length: int) -> list[l
     return columns
 
 
-def _slices(buffer: pa.Buffer, edges: Int64Array) -> list[pa.Buffer]:
-    """The bytes from each of ``edges`` to the next."""
+def slices_between(buffer: pa.Buffer, edges: Int64Array) -> list[pa.Buffer]:
+    """The bytes of ``buffer`` from each of ``edges`` to the next."""
     return [buffer.slice(start, stop - start) for start, stop in pairwise(edges.tolist())]
 
 
@@ -148,7 +148,7 @@ def _own_offsets(offsets: npt.NDArray[Any], edges: Int64Array) -> list[pa.Buffer
         own -= np.repeat(firsts, np.diff(edges) + 1)
     # A part has one offset more than it has values.
     starts = (edges - edges[0] + np.arange(len(edges))) * offsets.itemsize
-    return _slices(pa.py_buffer(own), starts)
+    return slices_between(pa.py_buffer(own), starts)
 
 
 def _common_length(edges: Int64Array) -> int:

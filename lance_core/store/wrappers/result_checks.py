@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from lance_core.byte_ranges import ByteRange, CopyRanges
-from lance_core.error_texts.plugin_calls import failed_call, type_of, wrong_result
+from lance_core.error_texts.plugin_calls import failed_call, type_of, wrong_field, wrong_result
 from lance_core.errors import LanceError, OutcomeUnknownError, PluginLoadError, StoreError
 from lance_core.store.base import (
     COPY_BYTES,
@@ -259,14 +259,13 @@ class CheckedStore(ObjectStore):
     def _meta(self, meta: object, what: str) -> ObjectMeta:
         if not isinstance(meta, ObjectMeta):
             raise self._calls.wrong(what, meta, "ObjectMeta")
-        fields = (
+        wrong = wrong_field(
             ("path", meta.path, str),
             ("size", meta.size, int),
             ("last_modified", meta.last_modified, datetime),
         )
-        for name, value, kind in fields:
-            if not isinstance(value, kind) or isinstance(value, bool):
-                raise self._calls.false(what, f"ObjectMeta whose {name} is {type_of(value)}")
+        if wrong is not None:
+            raise self._calls.false(what, f"ObjectMeta whose {wrong}")
         if meta.size < 0:
             raise self._calls.false(what, f"ObjectMeta whose size is {meta.size}")
         if meta.last_modified.tzinfo is None:

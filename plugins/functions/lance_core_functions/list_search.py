@@ -24,7 +24,6 @@ from lance_core.sql_functions import (
     compare,
     converted,
     evaluate,
-    is_list,
     logic,
     null,
     with_nullable,
@@ -34,7 +33,7 @@ from lance_core_functions import engine, lists
 
 def positions(node: Node, item: Node) -> Node:
     """The positions of all elements that are equal to ``item``, where NULL equals NULL."""
-    _need_list("array_positions", node)
+    lists.need_list("array_positions", node)
     data_type = node.type.value_type
     if pa.types.is_null(item.type):
         item = null(data_type)
@@ -51,7 +50,7 @@ def positions(node: Node, item: Node) -> Node:
 
 def distinct(node: Node) -> Node:
     """The list without repeated elements, in the order of their first occurrence."""
-    _need_list("array_distinct", node)
+    lists.need_list("array_distinct", node)
     if pa.types.is_nested(node.type.value_type):
         return engine.planned(node, name="array_distinct")
     return call("array_distinct", by_chunk(_distinct), node)
@@ -59,7 +58,7 @@ def distinct(node: Node) -> Node:
 
 def contains(node: Node, item: Node) -> Node:
     """True if the list contains ``item``; NULL if either is NULL."""
-    _need_list("array_has", node)
+    lists.need_list("array_has", node)
     if isinstance(item, Constant):
         return null(pa.bool_()) if item.is_null else lists.has(node, item)
     data_type = node.type.value_type
@@ -85,7 +84,7 @@ def contains_all(node: Node, other: Node) -> Node:
 
 
 def _has_literal(node: Node, item: Constant) -> Node:
-    _need_list("array_has", node)
+    lists.need_list("array_has", node)
     if not item.is_null:
         return lists.has(node, item)
     test = logic.is_null(ColumnNode(("",), node.type.value_type))
@@ -94,7 +93,7 @@ def _has_literal(node: Node, item: Constant) -> Node:
 
 def _compared(what: str, node: Node, other: Node) -> Node:
     for side in (node, other):
-        _need_list(what, side)
+        lists.need_list(what, side)
     data_type = common_type(node.type.value_type, other.type.value_type)
     if data_type is None or pa.types.is_nested(data_type):
         raise UnsupportedFeatureError(f"{what} of {node.type} and {other.type}")
@@ -144,11 +143,6 @@ def _contains(*values: Datum, test: Node) -> Datum:
     is_null = np.asarray(pc.or_(arrays.is_null(), items.is_null()))
     result = pa.array(answers, mask=is_null)
     return result[0] if _is_constant(values) else result
-
-
-def _need_list(what: str, node: Node) -> None:
-    if not is_list(node.type):
-        raise InvalidInputError(f"{what} needs a list, not {node.type}")
 
 
 def _positions(*values: Datum, same: Node) -> Datum:

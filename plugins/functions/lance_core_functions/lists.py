@@ -29,13 +29,13 @@ from lance_core.sql_functions import (
 
 def length(node: Node) -> Node:
     """The number of elements of each list, as uint64."""
-    _need_list("array_length", node)
+    need_list("array_length", node)
     return converted(call("array_length", pc.list_value_length, node), pa.uint64())
 
 
 def has(node: Node, item: Node) -> Node:
     """True if the list contains ``item``, which must be a literal; NULL only for a NULL list."""
-    _need_list("array_has", node)
+    need_list("array_has", node)
     if not isinstance(item, Constant):
         raise UnsupportedFeatureError("array_has with an item that is not a literal")
     # Compare the elements as a column.
@@ -55,7 +55,8 @@ def items(node: Node) -> list[Constant]:
     return [Constant(value) for value in node.value]
 
 
-def _need_list(what: str, node: Node) -> None:
+def need_list(what: str, node: Node) -> None:
+    """Raise `InvalidInputError` unless ``node`` is a list."""
     if not is_list(node.type):
         raise InvalidInputError(f"{what} needs a list, not {node.type}")
 

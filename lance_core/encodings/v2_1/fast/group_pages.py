@@ -7,7 +7,6 @@ are those of `lance_core.encodings.v2_1.pages.mini_block.writer`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,6 +21,7 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     Variable,
 )
 from lance_core.encodings.arrow.spans import edges_of
+from lance_core.encodings.arrow.split import slices_between
 from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, WIDTHS, packed_bytes
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.v2_1.codecs.base import Encoded, Place, Target, encode
@@ -161,7 +161,7 @@ def group_pages(
     table = chunk_words(totals, values.counts, large, values.edges[1:] - 1)
     stops = edges_of(totals)[values.edges]
     words = values.edges * (4 if large else 2)
-    buffers = zip(_slices(table, words), _slices(joined, stops), strict=True)
+    buffers = zip(slices_between(table, words), slices_between(joined, stops), strict=True)
     return _pages(message, list(buffers), dictionaries)
 
 
@@ -185,11 +185,6 @@ def _pages(
         raw = PageLayout(mini_block_layout=message).SerializeToString()
         pages.append(EncodedPage(0, own, raw, count, 0))
     return pages
-
-
-def _slices(data: pa.Buffer, edges: Int64Array) -> list[pa.Buffer]:
-    """The bytes between consecutive edges."""
-    return [data.slice(start, stop - start) for start, stop in pairwise(edges.tolist())]
 
 
 def _levels(
@@ -231,14 +226,14 @@ def _text_blocks(items: ColumnItems, context: EncodeContext) -> list[_Block]:
     encoding, data, edges = _variable_blocks(
         items.data, items.offsets, items.edges, items.offset_bytes, context.kernels
     )
-    return compress_dictionaries(encoding, _slices(data, edges), context)
+    return compress_dictionaries(encoding, slices_between(data, edges), context)
 
 
 def _number_blocks(items: ColumnItems, context: EncodeContext) -> list[_Block]:
     """A block of values of fixed width for each column; no value of a column occurs twice."""
     sizes = np.diff(items.offsets[items.edges])
     bits = int(items.offsets[1]) * 8
-    parts = _slices(items.data, items.offsets[items.edges])
+    parts = slices_between(items.data, items.offsets[items.edges])
     if bits not in WIDTHS:
         return compress_dictionaries(flat_encoding(bits), parts, context)
     counts = np.diff(items.edges)
@@ -258,7 +253,9 @@ def _number_blocks(items: ColumnItems, context: EncodeContext) -> list[_Block]:
         packed, lengths = context.kernels.pack_inline(words[packs].reshape(-1))
         how = InlineBitpacking(uncompressed_bits_per_value=bits)
         encoding = CompressiveEncoding(inline_bitpacking=how)
-        data = [(encoding, part) for part in _slices(pa.py_buffer(packed), edges_of(lengths))]
+        data = [
+            (encoding, part) for part in slices_between(pa.py_buffer(packed), edges_of(lengths))
+        ]
         blocks |= zip(few[packs].tolist(), data, strict=True)
     flat = few[~packs].tolist()
     data = compress_dictionaries(flat_encoding(bits), [parts[column] for column in flat], context)

@@ -224,24 +224,28 @@ class _Ends:
         keys = self.keys.filter(pa.array(mask)) if self.inside.any() else self.keys
         return _Ends(self.positions[mask], self.inside[mask], keys, self.after)
 
+    @property
+    def _keys_inside(self) -> pa.Array:
+        """The keys of the ends ``inside`` of a page."""
+        return self.keys if self.inside.all() else self.keys.filter(pa.array(self.inside))
+
     def bisected(self, pages: BTreePages) -> Positions:
         """The positions, by reading single values of the pages of all ends ``inside`` of one."""
         if not self.inside.any():
             return self.positions
-        keys = self.keys if self.inside.all() else self.keys.filter(pa.array(self.inside))
         positions = self.positions.copy()
-        positions[self.inside] = pages.bisect(positions[self.inside], keys, after=self.after)
+        own = positions[self.inside]
+        positions[self.inside] = pages.bisect(own, self._keys_inside, after=self.after)
         return positions
 
     def exact(self, loaded: LoadedPages, size: int) -> Positions:
         """The positions, with the pages of all ends ``inside`` of one."""
         if not self.inside.any():
             return self.positions
-        keys = self.keys if self.inside.all() else self.keys.filter(pa.array(self.inside))
         page = self.positions[self.inside] // size
         shift = page * size - loaded.starts[np.searchsorted(loaded.numbers, page)]
         positions = self.positions.copy()
-        positions[self.inside] = loaded.page.search(keys, after=self.after) + shift
+        positions[self.inside] = loaded.page.search(self._keys_inside, after=self.after) + shift
         return positions
 
 
