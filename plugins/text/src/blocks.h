@@ -59,15 +59,15 @@ static inline void unpack_values(const uint8_t *from, int width, int lanes, uint
 
 /* A varint of up to 32 bits; the place after it, or NULL. */
 INLINE const uint8_t *read_varint(const uint8_t *at, const uint8_t *end, uint32_t *value) {
-    uint64_t found = 0;
+    uint64_t number = 0;
     for (int shift = 0; shift < 35; shift += 7) {
         if (at == end)
             return NULL;
         const uint8_t byte = *at++;
-        found |= (uint64_t)(byte & 0x7F) << shift;
+        number |= (uint64_t)(byte & 0x7F) << shift;
         if (byte < 0x80) {
-            *value = (uint32_t)found;
-            return found > UINT32_MAX ? NULL : at;
+            *value = (uint32_t)number;
+            return number > UINT32_MAX ? NULL : at;
         }
     }
     return NULL;

@@ -14,34 +14,34 @@ typedef struct {
     int32_t *documents, *frequencies, *positions;
 } postings_t;
 
-/* Sorts; `starts`, `places` and `position_places` have a number for each list. */
-static int64_t sort_by_list(const occurrences_t *o, const postings_t *p, int64_t *starts, int64_t *places,
-                            int64_t *position_places) {
-    memset(places, 0, (size_t)o->num_terms * sizeof *places);
+/* Sorts; `starts`, `ends` and `position_ends` have a number for each list. */
+static int64_t sort_by_list(const occurrences_t *o, const postings_t *p, int64_t *starts, int64_t *ends,
+                            int64_t *position_ends) {
+    memset(ends, 0, (size_t)o->num_terms * sizeof *ends);
     for (int64_t i = 0; i < o->count; i++)
-        places[o->ranks[o->numbers[i]]]++;
+        ends[o->ranks[o->numbers[i]]]++;
     int64_t start = 0;
     for (int64_t list = 0; list < o->num_terms; list++) {
-        const int64_t count = places[list];
-        position_places[list] = places[list] = starts[list] = start;
+        const int64_t count = ends[list];
+        position_ends[list] = ends[list] = starts[list] = start;
         start += count;
     }
     for (int64_t i = 0; i < o->count; i++) {
-        const int64_t list = o->ranks[o->numbers[i]], place = places[list];
-        if (place > starts[list] && p->documents[place - 1] == o->documents[i]) {
-            p->frequencies[place - 1]++;
+        const int64_t list = o->ranks[o->numbers[i]], end = ends[list];
+        if (end > starts[list] && p->documents[end - 1] == o->documents[i]) {
+            p->frequencies[end - 1]++;
         } else {
-            p->documents[place] = o->documents[i];
-            p->frequencies[place] = 1;
-            places[list]++;
+            p->documents[end] = o->documents[i];
+            p->frequencies[end] = 1;
+            ends[list]++;
         }
         if (p->positions)
-            p->positions[position_places[list]++] = o->positions[i];
+            p->positions[position_ends[list]++] = o->positions[i];
     }
     /* A list has had room for all occurrences of its term. */
     int64_t number = 0;
     for (int64_t list = 0; list < o->num_terms; list++) {
-        p->counts[list] = places[list] - starts[list];
+        p->counts[list] = ends[list] - starts[list];
         memmove(p->documents + number, p->documents + starts[list], (size_t)p->counts[list] * 4);
         memmove(p->frequencies + number, p->frequencies + starts[list], (size_t)p->counts[list] * 4);
         number += p->counts[list];
@@ -56,11 +56,11 @@ static const char *invert(const occurrences_t *o, const postings_t *p, int64_t *
     for (int64_t i = 0; i < o->num_terms; i++)
         if (o->ranks[i] < 0 || o->ranks[i] >= o->num_terms)
             return MISMATCH;
-    int64_t *room = malloc((size_t)(3 * o->num_terms + 1) * sizeof *room);
-    if (!room)
+    int64_t *numbers = malloc((size_t)(3 * o->num_terms + 1) * sizeof *numbers);
+    if (!numbers)
         return NO_MEMORY;
-    *number = sort_by_list(o, p, room, room + o->num_terms, room + 2 * o->num_terms);
-    free(room);
+    *number = sort_by_list(o, p, numbers, numbers + o->num_terms, numbers + 2 * o->num_terms);
+    free(numbers);
     return NULL;
 }
 

@@ -173,19 +173,19 @@ static int64_t next_of_word(const ranking_t *r, const word_t *word) {
 
 /* The first document that a clause may match, from the places in the lists of its terms on. */
 static int64_t next_of_clause(const ranking_t *r, const clause_t *clause) {
-    int64_t found = clause->needs_all ? -1 : INT64_MAX;
+    int64_t document = clause->needs_all ? -1 : INT64_MAX;
     for (int64_t i = 0; i < clause->number; i++) {
         const int64_t own = next_of_word(r, &r->words[clause->first + i]);
-        if (clause->needs_all ? own > found : own < found)
-            found = own;
+        if (clause->needs_all ? own > document : own < document)
+            document = own;
     }
-    return found < 0 ? INT64_MAX : found;
+    return document < 0 ? INT64_MAX : document;
 }
 
 /* The first document from `*low` on that may match, INT64_MAX if there is none. */
 static const char *next_candidate(const ranking_t *r, int64_t *low) {
     for (;;) {
-        int64_t found = -1, any = INT64_MAX;
+        int64_t document = -1, any = INT64_MAX;
         for (int64_t i = 0; i < r->num_terms; i++) {
             const char *error = seek(r, &r->terms[i], *low);
             if (error)
@@ -196,17 +196,17 @@ static const char *next_candidate(const ranking_t *r, int64_t *low) {
                 continue;
             const int64_t own = next_of_clause(r, &r->clauses[i]);
             if (r->clauses[i].role == MUST)
-                found = own > found ? own : found;
+                document = own > document ? own : document;
             else
                 any = own < any ? own : any;
         }
-        if (found < 0)
-            found = any;
-        if (found <= *low || found == INT64_MAX) {
-            *low = found;
+        if (document < 0)
+            document = any;
+        if (document <= *low || document == INT64_MAX) {
+            *low = document;
             return NULL;
         }
-        *low = found;
+        *low = document;
     }
 }
 
@@ -590,7 +590,7 @@ static const char *sort_best(best_t *best) {
     uint64_t *keys = malloc((size_t)(2 * size + 1) * sizeof *keys), *others = keys + size;
     if (!keys)
         return NO_MEMORY;
-    uint64_t *const room = keys;
+    uint64_t *const allocated = keys;
     for (int64_t i = 0; i < size; i++)
         keys[i] = key_of(best->scores[i], best->documents[i]);
     if (size < 64) {
@@ -624,7 +624,7 @@ static const char *sort_best(best_t *best) {
         memcpy(&best->scores[i], &bits, 4);
         best->documents[i] = (int64_t)(keys[i] & UINT32_MAX);
     }
-    free(room);
+    free(allocated);
     return NULL;
 }
 
@@ -632,11 +632,11 @@ static const char *rank(ranking_t *r) {
     struct {
         window_t of_clause, sums;
         uint16_t marks[MAX_WINDOW];
-    } *room = calloc(1, sizeof *room);
-    if (!room)
+    } *windows = calloc(1, sizeof *windows);
+    if (!windows)
         return NO_MEMORY;
-    const char *error = rank_windows(r, &room->of_clause, &room->sums, room->marks);
-    free(room);
+    const char *error = rank_windows(r, &windows->of_clause, &windows->sums, windows->marks);
+    free(windows);
     return error || !r->is_sorted ? error : sort_best(&r->best);
 }
 

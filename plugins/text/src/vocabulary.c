@@ -1,4 +1,4 @@
-/* Sorted terms: the place of one, and those that are a few edits away from a word. */
+/* Sorted terms: the index of one, and those that are a few edits away from a word. */
 #include "module.h"
 
 #define MAX_EDITS 8
@@ -35,7 +35,7 @@ static const char *count_shared(const uint32_t *letters, const int64_t *offsets,
  * A term keeps the rows of the characters that it shares with the one before it. Only 2 * edits + 1
  * numbers of a row can be at most `edits`; the others are one more. Where all of a row are, all terms
  * with these characters are left out. */
-static const char *find_near(const terms_t *t, const uint32_t *word, int size, int edits, int prefix, int64_t *found,
+static const char *find_near(const terms_t *t, const uint32_t *word, int size, int edits, int prefix, int64_t *indices,
                              int64_t *distances, int64_t *number) {
     const int width = size + 2, most = size + edits, far = edits + 1;
     uint8_t *rows = malloc((size_t)width * (size_t)(most + 2));
@@ -91,7 +91,7 @@ static const char *find_near(const terms_t *t, const uint32_t *word, int size, i
         }
         const uint8_t distance = rows[(size_t)width * (size_t)length + (size_t)size];
         if (length + edits >= size && length >= prefix && distance <= edits) {
-            found[*number] = i;
+            indices[*number] = i;
             distances[(*number)++] = distance;
         }
     }
@@ -99,11 +99,11 @@ static const char *find_near(const terms_t *t, const uint32_t *word, int size, i
     return NULL;
 }
 
-/* The place of `term` among sorted strings, -1 if it is not there. */
+/* The index of `term` among sorted strings, -1 if it is not there. */
 static const char *find_term(const uint8_t *data, int64_t size, const int64_t *offsets, int64_t count,
-                             const uint8_t *term, int64_t term_size, int64_t *found) {
+                             const uint8_t *term, int64_t term_size, int64_t *index) {
     int64_t low = 0, high = count;
-    *found = -1;
+    *index = -1;
     while (low < high) {
         const int64_t middle = low + (high - low) / 2, start = offsets[middle], length = offsets[middle + 1] - start;
         if (start < 0 || length < 0 || start > size - length)
@@ -112,7 +112,7 @@ static const char *find_term(const uint8_t *data, int64_t size, const int64_t *o
         if (!order)
             order = (length > term_size) - (length < term_size);
         if (!order) {
-            *found = middle;
+            *index = middle;
             return NULL;
         }
         if (order < 0)
@@ -161,15 +161,15 @@ static PyObject *py_near_terms(PyObject *self, PyObject *args) {
 
 static PyObject *py_find_term(PyObject *self, PyObject *args) {
     Py_buffer b[3] = {0};
-    int64_t found = -1;
+    int64_t index = -1;
     (void)self;
     if (!PyArg_ParseTuple(args, "y*y*y*", &b[0], &b[1], &b[2]))
         return release(b, 3), NULL;
     const int64_t count = b[1].len / 8 - 1;
     if (!holds(&b[1], count + 1, 8))
         return done(b, 3, MISMATCH, 0);
-    const char *error = find_term(b[0].buf, b[0].len, b[1].buf, count, b[2].buf, b[2].len, &found);
-    return done(b, 3, error, found);
+    const char *error = find_term(b[0].buf, b[0].len, b[1].buf, count, b[2].buf, b[2].len, &index);
+    return done(b, 3, error, index);
 }
 
 PyMethodDef vocabulary_methods[] = {

@@ -9,7 +9,7 @@ typedef struct {
     const uint8_t *data;
     const int64_t *offsets; /* where the bytes of each text are, and the end */
     int64_t count;
-    const uint8_t *kinds;  /* of each byte */
+    const uint8_t *classes;  /* of each byte */
     const uint8_t *points; /* 1 for characters that are in words */
 } texts_t;
 
@@ -51,9 +51,9 @@ INLINE int word_bytes(const texts_t *t, const uint8_t *at, const uint8_t *end) {
 /* Where a run of bytes and characters that are in words ends. */
 INLINE const uint8_t *end_of_word(const texts_t *t, const uint8_t *at, const uint8_t *end) {
     for (;;) {
-        while (at < end && t->kinds[*at] == IS_WORD)
+        while (at < end && t->classes[*at] == IS_WORD)
             at++;
-        const int size = at < end && t->kinds[*at] == IS_LEAD ? word_bytes(t, at, end) : 0;
+        const int size = at < end && t->classes[*at] == IS_LEAD ? word_bytes(t, at, end) : 0;
         if (!size)
             return at;
         at += size;
@@ -63,9 +63,9 @@ INLINE const uint8_t *end_of_word(const texts_t *t, const uint8_t *at, const uin
 /* The first byte from `at` on that is in a word. */
 INLINE const uint8_t *start_of_word(const texts_t *t, const uint8_t *at, const uint8_t *end) {
     for (;; at++) {
-        while (at < end && t->kinds[*at] == IS_NONE)
+        while (at < end && t->classes[*at] == IS_NONE)
             at++;
-        if (at == end || t->kinds[*at] == IS_WORD || word_bytes(t, at, end))
+        if (at == end || t->classes[*at] == IS_WORD || word_bytes(t, at, end))
             return at;
     }
 }

@@ -46,18 +46,18 @@ int begin_scan(scan_t *scan, PyObject *codes, PyObject *rows, PyObject *masks, i
 }
 
 Py_buffer *numbers_of(PyObject *list, const partitions_t *partitions, const char **error) {
-    Py_buffer *found = PyMem_Calloc((size_t)partitions->number + 1, sizeof *found);
-    if (!found || !PyList_Check(list) || PyList_Size(list) != partitions->number) {
+    Py_buffer *buffers = PyMem_Calloc((size_t)partitions->number + 1, sizeof *buffers);
+    if (!buffers || !PyList_Check(list) || PyList_Size(list) != partitions->number) {
         *error = MISMATCH;
-        return found;
+        return buffers;
     }
     for (int64_t i = 0; i < partitions->number && !*error; i++)
-        if (PyObject_GetBuffer(PyList_GetItem(list, i), &found[i], PyBUF_SIMPLE) < 0) {
+        if (PyObject_GetBuffer(PyList_GetItem(list, i), &buffers[i], PyBUF_SIMPLE) < 0) {
             PyErr_Clear();
             *error = MISMATCH;
-        } else if (!holds(&found[i], partitions->rows[i].len / 8, 4))
+        } else if (!holds(&buffers[i], partitions->rows[i].len / 8, 4))
             *error = MISMATCH;
-    return found;
+    return buffers;
 }
 
 void free_numbers(Py_buffer *numbers, const partitions_t *partitions) {

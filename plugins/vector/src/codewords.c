@@ -17,7 +17,7 @@ typedef struct {
 } codewords_t;
 
 /* The nearest codewords of part `part` of `ROWS` vectors from `row` on. */
-INLINE void nearest_of_rows(const codewords_t *c, int64_t part, const float *const *rows, uint8_t *found) {
+INLINE void nearest_of_rows(const codewords_t *c, int64_t part, const float *const *rows, uint8_t *codes) {
     const float *turned = c->turned + part * c->size * c->words, *halves = c->halves + part * c->words;
     floats_t least[ROWS];
     ints_t which[ROWS], numbers = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -60,7 +60,7 @@ INLINE void nearest_of_rows(const codewords_t *c, int64_t part, const float *con
                 best = least[r][lane];
                 code = which[r][lane];
             }
-        found[r] = (uint8_t)code;
+        codes[r] = (uint8_t)code;
     }
 }
 
@@ -71,15 +71,15 @@ INLINE void codewords(const codewords_t *c, int64_t first, int64_t stop) {
         for (int64_t part = first; part < stop; part++)
             for (int64_t row = block; row < end; row += ROWS) {
                 const float *rows[ROWS];
-                uint8_t found[ROWS];
+                uint8_t codes[ROWS];
                 const int count = end - row < ROWS ? (int)(end - row) : ROWS;
                 for (int r = 0; r < ROWS; r++) /* the last row again where there are fewer */
                     rows[r] = c->vectors + (row + (r < count ? r : count - 1)) * width + part * c->size;
-                nearest_of_rows(c, part, rows, found);
+                nearest_of_rows(c, part, rows, codes);
                 for (int r = 0; r < count; r++) {
-                    c->codes[(row + r) * c->parts + part] = found[r];
+                    c->codes[(row + r) * c->parts + part] = codes[r];
                     if (c->sums) {
-                        const int64_t word = part * c->words + found[r];
+                        const int64_t word = part * c->words + codes[r];
                         double *sums = c->sums + word * c->size;
                         for (int64_t at = 0; at < c->size; at++)
                             sums[at] += rows[r][at];

@@ -144,9 +144,9 @@ INLINE uint32_t node_of(candidate_t candidate, uint32_t salt) {
 INLINE float distance_of(candidate_t candidate) {
     uint32_t bits = (uint32_t)(candidate >> 32);
     bits = bits & 0x80000000u ? bits & 0x7fffffffu : ~bits;
-    float found;
-    memcpy(&found, &bits, 4);
-    return found;
+    float number;
+    memcpy(&number, &bits, 4);
+    return number;
 }
 
 typedef struct {
@@ -154,7 +154,7 @@ typedef struct {
     int64_t size, most;
 } beam_t;
 
-/* The place at which a candidate was inserted, or `most`. */
+/* The position at which a candidate was inserted, or `most`. */
 INLINE int64_t insert(beam_t *beam, candidate_t candidate) {
     if (beam->size == beam->most && candidate >= beam->near[beam->size - 1])
         return beam->most;

@@ -33,10 +33,10 @@ INLINE int remove_nodes(int space, graph_t *g, const uint8_t *removed, int64_t p
                 }
             }
             qsort(g->pool, (size_t)size, sizeof *g->pool, ascending);
-            const int kept = choose(g, space, salt_of(node), g->pool, size, level ? g->m : 2 * g->m, g->chosen);
+            const int num_chosen = choose(g, space, salt_of(node), g->pool, size, level ? g->m : 2 * g->m, g->chosen);
             /* Lists of removed nodes stay as they are: others read them. */
-            memcpy(links, g->chosen, (size_t)kept * sizeof *links);
-            *count = (uint16_t)kept;
+            memcpy(links, g->chosen, (size_t)num_chosen * sizeof *links);
+            *count = (uint16_t)num_chosen;
         }
     }
     return 0;
@@ -183,9 +183,9 @@ static PyObject *py_hnsw_change(PyObject *self, PyObject *args) {
             return done(b, NUM, MISMATCH, 0);
     if (!is_sound(&g, lists))
         return done(b, NUM, MISMATCH, 0);
-    int64_t found = entry;
-    WITHOUT_GIL(change(space, &g, &c, &found))
-    return done(b, NUM, error, found);
+    int64_t new_entry = entry;
+    WITHOUT_GIL(change(space, &g, &c, &new_entry))
+    return done(b, NUM, error, new_entry);
 }
 
 PyMethodDef hnsw_change_methods[] = {

@@ -5,14 +5,14 @@ INLINE candidate_t nearest_on(const graph_t *g, int space, uint32_t own, candida
     for (;;) {
         uint16_t *count;
         const uint32_t *links = links_of(g, node_of(best, salt_of(own)), level, &count);
-        candidate_t found = best;
+        candidate_t nearest = best;
         for (int i = 0; i < *count; i++) {
             const candidate_t other = measured(g, space, own, links[i]);
-            found = other < found ? other : found;
+            nearest = other < nearest ? other : nearest;
         }
-        if (found == best)
+        if (nearest == best)
             return best;
-        best = found;
+        best = nearest;
     }
 }
 
@@ -41,8 +41,8 @@ INLINE void follow(graph_t *g, int space, uint32_t own, candidate_t from, int le
             if (g->visited[other] == g->epoch)
                 continue;
             g->visited[other] = g->epoch;
-            const int64_t place = insert(beam, measured(g, space, own, other));
-            next = place < next ? place : next;
+            const int64_t position = insert(beam, measured(g, space, own, other));
+            next = position < next ? position : next;
         }
     }
 }

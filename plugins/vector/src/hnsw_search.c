@@ -33,7 +33,7 @@ INLINE int64_t list_of(const stored_t *g, uint32_t node, int64_t level) {
     return low < g->levels[level + 1] && g->nodes[low] == node ? low : -1;
 }
 
-/* The number of nodes that were found, or -1 if the lists of the graph are no lists of its nodes:
+/* The number of nodes near the query, or -1 if the lists of the graph are no lists of its nodes:
  * they are checked where they are followed, which takes less than to check all of them before. */
 INLINE int64_t search(const stored_t *g, int space, const uint8_t *query, beam_t *beam, uint64_t *visited) {
     candidate_t best =
@@ -48,10 +48,10 @@ INLINE int64_t search(const stored_t *g, int space, const uint8_t *query, beam_t
                 const uint32_t other = g->neighbours[i];
                 if (other >= g->v.count)
                     return -1;
-                const candidate_t found =
+                const candidate_t nearest =
                     candidate_of(distance(space, query, row_of(&g->v, space, other), g->v.width), other, 0);
-                if (found < best) {
-                    best = found;
+                if (nearest < best) {
+                    best = nearest;
                     is_nearer = 1;
                 }
             }
@@ -79,8 +79,8 @@ INLINE int64_t search(const stored_t *g, int space, const uint8_t *query, beam_t
                 continue;
             visited[other / 64] |= bit;
             const float far = distance(space, query, row_of(&g->v, space, other), g->v.width);
-            const int64_t place = insert(beam, candidate_of(far, other, 0));
-            next = place < next ? place : next;
+            const int64_t position = insert(beam, candidate_of(far, other, 0));
+            next = position < next ? position : next;
         }
     }
     return beam->size;
@@ -167,9 +167,9 @@ static PyObject *py_hnsw_search(PyObject *self, PyObject *args) {
         is_right &= g.levels[level] <= g.levels[level + 1];
     if (!is_right)
         return done(b, NUM, MISMATCH, 0);
-    int64_t found = 0;
-    WITHOUT_GIL(find(space, &g, b[QUERY].buf, ef, b[FOUND].buf, &found))
-    return done(b, NUM, error, found);
+    int64_t number = 0;
+    WITHOUT_GIL(find(space, &g, b[QUERY].buf, ef, b[FOUND].buf, &number))
+    return done(b, NUM, error, number);
 }
 
 PyMethodDef hnsw_search_methods[] = {

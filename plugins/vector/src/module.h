@@ -31,9 +31,9 @@ typedef int32_t ints_t __attribute__((vector_size(4 * LANES)));
 
 /* Vectors that need not be aligned. */
 INLINE floats_t load_floats(const float *from) {
-    floats_t found;
-    __builtin_memcpy(&found, from, sizeof found);
-    return found;
+    floats_t loaded;
+    __builtin_memcpy(&loaded, from, sizeof loaded);
+    return loaded;
 }
 
 INLINE void store_floats(float *to, floats_t numbers) {

@@ -28,13 +28,13 @@ INLINE void compare(lanes_t *best, floats_t distances, ints_t numbers) {
 /* The first of the equally near centroids. */
 INLINE int64_t first_of(const lanes_t *best) {
     float least = best->least[0];
-    int32_t found = best->which[0];
+    int32_t number = best->which[0];
     for (int lane = 1; lane < LANES; lane++)
-        if (best->least[lane] < least || (best->least[lane] == least && best->which[lane] < found)) {
+        if (best->least[lane] < least || (best->least[lane] == least && best->which[lane] < number)) {
             least = best->least[lane];
-            found = best->which[lane];
+            number = best->which[lane];
         }
-    return found;
+    return number;
 }
 
 INLINE void nearest(const nearest_t *n, const float *turned, const float *halves, float *products,

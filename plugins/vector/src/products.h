@@ -89,12 +89,12 @@ INLINE void multiply(const float *vectors, int64_t left, int64_t width, const fl
         for (int64_t panel = 0; panel < panels; panel++)
             for (int64_t row = 0; row < rows; row += GROUP) {
                 const float *some[GROUP], *part = turned + (panel * width + start) * PANEL;
-                float *found = products + row * STRIDE + panel * PANEL;
+                float *sums = products + row * STRIDE + panel * PANEL;
                 for (int i = 0; i < GROUP; i++) /* the last vector again where there are fewer */
                     some[i] = vectors + (row + i < rows ? row + i : rows - 1) * width + start;
                 for (int64_t i = 0; i < numbers && ahead < end; i += LINE, ahead += LINE)
                     __builtin_prefetch(ahead);
-                add(some, part, depth, others - panel * PANEL > LANES ? 2 : 1, start == 0, found);
+                add(some, part, depth, others - panel * PANEL > LANES ? 2 : 1, start == 0, sums);
             }
     }
 }

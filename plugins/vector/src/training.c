@@ -17,7 +17,7 @@ INLINE double square_of(const float *vector, int64_t width) {
 }
 
 /* The square of the length of each vector. */
-INLINE const char *squares_of(const float *vectors, int64_t rows, int64_t width, float *found) {
+INLINE const char *squares_of(const float *vectors, int64_t rows, int64_t width, float *squares) {
     for (int64_t row = 0; row < rows; row++, vectors += width) {
         floats_t sums[4] = {{0}, {0}, {0}, {0}};
         int64_t i = 0;
@@ -29,17 +29,17 @@ INLINE const char *squares_of(const float *vectors, int64_t rows, int64_t width,
         float sum = sum_lanes((sums[0] + sums[1]) + (sums[2] + sums[3]));
         for (; i < width; i++)
             sum += vectors[i] * vectors[i];
-        found[row] = sum;
+        squares[row] = sum;
     }
     return NULL;
 }
 
 /* Divides vectors by their lengths; those of zeros stay. */
-INLINE void units(const float *vectors, int64_t rows, int64_t width, float *found) {
-    for (int64_t row = 0; row < rows; row++, vectors += width, found += width) {
+INLINE void units(const float *vectors, int64_t rows, int64_t width, float *scaled) {
+    for (int64_t row = 0; row < rows; row++, vectors += width, scaled += width) {
         const double square = square_of(vectors, width), length = square > 0 ? sqrt(square) : 1;
         for (int64_t i = 0; i < width; i++)
-            found[i] = (float)(vectors[i] / length);
+            scaled[i] = (float)(vectors[i] / length);
     }
 }
 
@@ -81,8 +81,8 @@ INLINE void scalar_codes(const float *numbers, int64_t count, double low, double
     }
 #endif
 
-INLINE const char *units_of(const float *vectors, int64_t rows, int64_t width, float *found) {
-    units(vectors, rows, width, found);
+INLINE const char *units_of(const float *vectors, int64_t rows, int64_t width, float *scaled) {
+    units(vectors, rows, width, scaled);
     return NULL;
 }
 
@@ -91,18 +91,18 @@ INLINE const char *scalar_codes_of(const float *numbers, int64_t count, double l
     return NULL;
 }
 
-TWICE(const char *, squares_of, (const float *vectors, int64_t rows, int64_t width, float *found),
-      (vectors, rows, width, found))
-TWICE(const char *, units_of, (const float *vectors, int64_t rows, int64_t width, float *found),
-      (vectors, rows, width, found))
+TWICE(const char *, squares_of, (const float *vectors, int64_t rows, int64_t width, float *squares),
+      (vectors, rows, width, squares))
+TWICE(const char *, units_of, (const float *vectors, int64_t rows, int64_t width, float *scaled),
+      (vectors, rows, width, scaled))
 TWICE(const char *, sums_by_owner,
       (const float *vectors, const int64_t *owners, int64_t rows, int64_t width, int64_t count, double *sums),
       (vectors, owners, rows, width, count, sums))
 TWICE(const char *, scalar_codes_of, (const float *numbers, int64_t count, double low, double step, uint8_t *codes),
       (numbers, count, low, step, codes))
 
-/* A function of vectors, their number and width, and an array of `found` numbers. */
-#define PASS(name, pass, found)                                                             \
+/* A function of vectors, their number and width, and an array of `num_results` numbers. */
+#define PASS(name, pass, num_results)                                                       \
     static PyObject *name(PyObject *self, PyObject *args) {                                 \
         Py_buffer b[2] = {0};                                                               \
         Py_ssize_t width;                                                                   \
@@ -111,7 +111,7 @@ TWICE(const char *, scalar_codes_of, (const float *numbers, int64_t count, doubl
         if (!PyArg_ParseTuple(args, "y*nw*", &b[0], &width, &b[1]))                         \
             return release(b, 2), NULL;                                                     \
         const int64_t rows = width > 0 ? b[0].len / 4 / width : -1;                         \
-        if (rows < 0 || !holds(&b[0], rows * width, 4) || !holds(&b[1], found, 4))          \
+        if (rows < 0 || !holds(&b[0], rows * width, 4) || !holds(&b[1], num_results, 4))    \
             return done(b, 2, MISMATCH, 0);                                                 \
         WITHOUT_GIL(pass(b[0].buf, rows, width, b[1].buf))                                  \
         return done(b, 2, error, 0);                                                        \
