@@ -40,15 +40,15 @@ def convert(
     documents: pa.Array,
     type_: pa.DataType,
     loop: JsonLoop,
-    one: Callable[[int, Any], str | bytes],
+    convert_one: Callable[[int, Any], str | bytes],
 ) -> pa.Array:
     """The results of ``documents``, strings or binary values, as an array of a large ``type_``.
 
-    ``one`` gets the position and the value of a document that ``loop`` leaves out.
+    ``convert_one`` gets the position and the value of a document that ``loop`` leaves out.
     """
     large = pa.large_string() if pa.types.is_large_binary(type_) else pa.large_binary()
     documents = documents.cast(large)
-    parts = [_converted(documents, part, type_, loop, one) for part in _batches(documents)]
+    parts = [_converted(documents, part, type_, loop, convert_one) for part in _batches(documents)]
     array = pa.concat_arrays(parts) if parts else pa.array([], type_)
     if not documents.null_count:
         return array
@@ -78,7 +78,7 @@ def _converted(
     part: slice,
     type_: pa.DataType,
     loop: JsonLoop,
-    one: Callable[[int, Any], str | bytes],
+    convert_one: Callable[[int, Any], str | bytes],
 ) -> pa.Array:
     """The results of a part; those of nulls are empty."""
     offsets = _offsets(documents)[part.start : part.stop + 1]
@@ -93,7 +93,7 @@ def _converted(
         return array
     import pyarrow.compute as pc
 
-    left = [one(row, documents[row].as_py()) for row in (rest + part.start).tolist()]
+    left = [convert_one(row, documents[row].as_py()) for row in (rest + part.start).tolist()]
     mask = np.zeros(len(array), np.bool_)
     mask[rest] = True
     return pc.replace_with_mask(array, pa.array(mask), pa.array(left, type_))

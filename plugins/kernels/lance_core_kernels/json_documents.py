@@ -36,8 +36,8 @@ def _converted(
 ) -> tuple[pa.Buffer, Int64Array, Int64Array]:
     count = len(offsets) - 1
     # Pages that are never written use no memory; a document that finds no room is left out.
-    room = empty(growth * len(data) + _SCALAR * max(0, count), np.uint8)
+    buffer = empty(growth * len(data) + _SCALAR * max(0, count), np.uint8)
     edges, rest = np.empty(count + 1, np.int64), np.empty(max(0, count), np.int64)
     with INVALID:
-        left = loop(contiguous(data), aligned(offsets), room, edges, rest)
-    return pa.py_buffer(room[: int(edges[-1])].tobytes()), edges, rest[:left]
+        left = loop(contiguous(data), aligned(offsets), buffer, edges, rest)
+    return pa.py_buffer(buffer[: int(edges[-1])].tobytes()), edges, rest[:left]
