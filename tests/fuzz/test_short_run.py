@@ -12,10 +12,10 @@ from tests.fuzz.files import damage, damage_legacy, golden
 from tests.fuzz.judge import outcome
 from tests.golden.reading import leaf_columns, opened
 
-COUNT = 2000
+COUNT = 1200
 """Mutants of all files together."""
 
-COUNT_LEGACY = 150
+COUNT_LEGACY = 90
 
 
 def test_a_file_that_is_put_together_again_is_sound() -> None:

@@ -13,7 +13,7 @@ from tests.histories.machine import VERBS, machine
 
 IS_FULL_RUN = "LANCE_CORE_HISTORIES" in os.environ
 """Whether this is `tox -e histories`: only then each run tries other histories."""
-HISTORIES = int(os.environ.get("LANCE_CORE_HISTORIES", "240"))
+HISTORIES = int(os.environ.get("LANCE_CORE_HISTORIES", "120"))
 KINDS = [(version, stable) for version in ("2.0", "2.1", "2.2") for stable in (False, True)]
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from tests.each_case import each_case
 from tests.fuzz.indices import FILTERS, SHARES, UNDETECTABLE, damage, outcome, sound
 
-COUNT = 60
+COUNT = 40
 """Mutants of all kinds together."""
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.fuzz.legacy_tables import AWARE, damage
 
-COUNT = 70
+COUNT = 40
 """Mutants of each kind of file."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tests.each_case import each_case
 from tests.fuzz.v2_0 import FILES, damage
 
-COUNT = 600
+COUNT = 300
 """Mutants of all files together."""
 
 

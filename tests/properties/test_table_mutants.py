@@ -21,7 +21,7 @@ from tests.fuzz.tables import (
     taken_apart,
 )
 
-COUNT = 40
+COUNT = 20
 """Mutants of each kind of file, times its share."""
 
 

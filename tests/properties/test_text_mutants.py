@@ -10,7 +10,7 @@ from __future__ import annotations
 from tests.each_case import each_case
 from tests.fuzz.texts import SHARES, damage
 
-COUNT = 48
+COUNT = 24
 """Mutants of all kinds together."""
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from tests.each_case import each_case
 from tests.fuzz.vectors import SHARES, damage
 
-COUNT = 44
+COUNT = 22
 """Mutants of all kinds together."""
 
 
