@@ -53,7 +53,7 @@ for folder, compiler in zip(sys.argv[1::2], sys.argv[2::2]):
     if compiler == "unknown":
         sysconfig.get_config_vars = as_on_windows
         os.environ.pop("CC", None)
-    elif compiler:
+    else:
         os.environ["CC"] = compiler
     os.makedirs(folder)
     build_wheel(folder)
@@ -62,15 +62,14 @@ for folder, compiler in zip(sys.argv[1::2], sys.argv[2::2]):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The plugin's wheel by the compiler; "" is that of Python."""
+    """The plugin's wheel by the compiler. `tests.packaging` has that of a compiler that works."""
     folder = tmp_path_factory.mktemp("wheels")
-    places = {compiler: folder / (compiler or "usual") for compiler in ("", *NO_COMPILERS)}
+    folders = {compiler: folder / compiler for compiler in NO_COMPILERS}
     command = [sys.executable, "-c", BUILDING]
-    for compiler, place in places.items():
-        command += [str(place), compiler]
-    quickly = {**os.environ, "CFLAGS": "-O0"}
-    subprocess.run(command, cwd=PLUGIN, env=quickly, check=True, capture_output=True)
-    return {compiler: next(place.iterdir()) for compiler, place in places.items()}
+    for compiler, own in folders.items():
+        command += [str(own), compiler]
+    subprocess.run(command, cwd=PLUGIN, check=True, capture_output=True)
+    return {compiler: next(own.iterdir()) for compiler, own in folders.items()}
 
 
 def test_the_compiled_kernels_are_used_once_plugins_are_looked_for() -> None:
@@ -85,14 +84,6 @@ def test_the_plugin_can_be_disabled() -> None:
 def test_importing_the_package_loads_no_library() -> None:
     code = "import lance_core, sys; print([m for m in sys.modules if 'kernels' in m])"
     assert told(code) == ["[]"]
-
-
-def test_a_wheel_holds_the_library_for_every_python_from_3_11_on(built: dict[str, Path]) -> None:
-    assert "-cp311-abi3-" in built[""].name
-    files = zipfile.ZipFile(built[""]).namelist()
-    assert files.count("lance_core_kernels/_native.abi3.so") == 1
-    assert "lance_core_kernels/_native.pyi" in files
-    assert not [file for file in files if file.endswith(".c")]
 
 
 @pytest.mark.parametrize("compiler", NO_COMPILERS)

@@ -84,6 +84,14 @@ def test_the_inner_loops_are_compiled_and_in_use(told: dict[str, Any], wheels: P
     assert told["vector"]
 
 
+def test_a_wheel_holds_its_library_with_signatures_and_without_sources(wheels: Path) -> None:
+    for package in ("lance_core_kernels", "lance_core_text", "lance_core_vector"):
+        (wheel,) = wheels.glob(f"{package}-*")
+        names = held(wheel)
+        assert f"{package}/_native.pyi" in names
+        assert not [name for name in names if name.endswith(".c")]
+
+
 def test_entry_points_are_found_and_every_plugin_loads(
     installed: Environment, told: dict[str, Any]
 ) -> None:
