@@ -34,14 +34,18 @@ INLINE void follow(graph_t *g, int space, uint32_t own, candidate_t from, int le
         beam->near[next] |= 1;
         uint16_t *count;
         const uint32_t *links = links_of(g, node, level, &count);
-        for (int i = 0; i < *count; i++)
-            __builtin_prefetch(row_of(&g->v, space, links[i]));
-        for (int i = 0; i < *count; i++) {
-            const uint32_t other = links[i];
-            if (g->visited[other] == g->epoch)
-                continue;
-            g->visited[other] = g->epoch;
-            const int64_t position = insert(beam, measured(g, space, own, other));
+        int fresh = 0;
+        for (int i = 0; i < *count; i++) { /* without a branch, which would often be mispredicted */
+            g->fresh[fresh] = links[i];
+            fresh += g->visited[links[i]] != g->epoch;
+            g->visited[links[i]] = g->epoch;
+        }
+        for (int i = 0; i < fresh && i < AHEAD; i++)
+            read_row(g, space, g->fresh[i]);
+        for (int i = 0; i < fresh; i++) {
+            if (i + AHEAD < fresh)
+                read_row(g, space, g->fresh[i + AHEAD]);
+            const int64_t position = insert(beam, measured(g, space, own, g->fresh[i]));
             next = position < next ? position : next;
         }
     }
@@ -55,8 +59,11 @@ INLINE void link_back(graph_t *g, int space, uint32_t node, uint32_t other, int 
         links[(*count)++] = other;
         return;
     }
-    for (int i = 0; i < *count; i++)
+    for (int i = 0; i < *count; i++) {
+        if (i + 1 < *count)
+            read_row(g, space, links[i + 1]);
         g->pool[i] = measured(g, space, node, links[i]);
+    }
     g->pool[*count] = measured(g, space, node, other);
     qsort(g->pool, (size_t)*count + 1, sizeof *g->pool, ascending);
     *count = (uint16_t)choose(g, space, salt_of(node), g->pool, *count + 1, most, links);

@@ -92,6 +92,19 @@ def test_searches_find_the_nearest_nodes(space: int) -> None:
     assert again.lists.neighbours.tobytes() == graph.lists.neighbours.tobytes()
 
 
+@pytest.mark.parametrize("width", [1, 63, 64, 130, 768])
+def test_distances_of_bytes_of_all_sizes_are_exact(width: int) -> None:
+    """Also where they are computed from products, of up to 128 bytes at once."""
+    rows = np.random.default_rng(width).choice(
+        np.array([0, 1, 127, 128, 255], np.uint8), (60, width)
+    )
+    vectors = GraphVectors(Space.L2_BYTES, rows)
+    graph = build_graph(vectors, SMALL, (1,))
+    nodes = np.repeat(graph.lists.nodes, np.diff(graph.lists.starts))
+    differences = rows[nodes].astype(np.int64) - rows[graph.lists.neighbours]
+    assert graph.distances.tolist() == (differences**2).sum(axis=1).tolist()
+
+
 @pytest.mark.parametrize("space", [0, 3])
 @pytest.mark.parametrize("removed", [0, 0.3, 0.7])
 def test_nodes_that_come_and_go_leave_a_graph_that_is_searched_as_well(

@@ -20,11 +20,16 @@ PART_PRODUCTS = 1 << 25
 _POOL = ThreadPool("vectors", cpu_count)
 
 
-def in_threads(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """``work(item)`` for each item, in their order; few are under way at the same time."""
-    if cpu_count() == 1:
+def in_threads(
+    work: Callable[[T], R], items: Iterable[T], num_at_once: int | None = None
+) -> Iterator[R]:
+    """``work(item)`` for each item, in their order; few are under way at the same time.
+
+    ``num_at_once``: of them, at most.
+    """
+    if cpu_count() == 1 or num_at_once == 1:
         return map(work, items)
-    return _POOL.in_order(work, items, cpu_count() + 1)
+    return _POOL.in_order(work, items, min(cpu_count() + 1, num_at_once or cpu_count() + 1))
 
 
 def parts_of(count: int, least: int) -> Sequence[range]:

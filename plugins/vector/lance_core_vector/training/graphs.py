@@ -11,6 +11,7 @@ import numpy.typing as npt
 from lance_core.errors import InvalidInputError
 from lance_core_vector.graphs.build_graph import build_graph, changed_graph
 from lance_core_vector.graphs.stored_graph import StoredGraph
+from lance_core_vector.loops.threads import in_threads
 from lance_core_vector.training.encoders import Encoder
 from lance_core_vector.training.parameters import BuildParameters
 
@@ -59,6 +60,15 @@ def graphs_of(
     return _graphs(partitioned, encoder, parameters, progress, old)
 
 
+class _Task(NamedTuple):
+    """The graph of a partition to build, or to change: ``positions`` as for `changed_graph`."""
+
+    seed: tuple[int, int]
+    vectors: GraphVectors
+    before: OldGraph | None
+    positions: npt.NDArray[np.int64] | None
+
+
 def _graphs(
     partitioned: PartitionedRows,
     encoder: Encoder,
@@ -66,41 +76,62 @@ def _graphs(
     progress: Progress,
     old: OldGraphs,
 ) -> Iterator[StoredGraph | None]:
-    assert parameters.graph is not None
-    done, total = 0, int(partitioned.lengths[partitioned.chosen].sum())
-    for number in partitioned.chosen.tolist():
-        if not partitioned.lengths[number]:
-            yield None
-            continue
-        rows, codes = partitioned.partition(number)
-        _check_memory(len(rows), encoder.graph_vectors(codes[:1], parameters.metric), parameters)
-        vectors = encoder.graph_vectors(codes, parameters.metric)
-        seed = parameters.seed, number
-        before = old(number)
-        positions = None if before is None else _places(before, rows)
-        if before is None or positions is None:
-            yield build_graph(vectors, parameters.graph, seed)
+    """Graphs are built by as many threads as memory allows; each depends on its partition only."""
+    shape, metric = parameters.graph, parameters.metric
+    assert shape is not None
+    lengths: list[int] = partitioned.lengths[partitioned.chosen].tolist()
+
+    def tasks() -> Iterator[_Task]:
+        for number, length in zip(partitioned.chosen.tolist(), lengths, strict=True):
+            if not length:
+                continue
+            rows, codes = partitioned.partition(number)
+            vectors, before = encoder.graph_vectors(codes, metric), old(number)
+            positions = None if before is None else _places(before, rows)
+            yield _Task((parameters.seed, number), vectors, before, positions)
+
+    def graph(task: _Task) -> StoredGraph:
+        if task.before is None or task.positions is None:
+            return build_graph(task.vectors, shape, task.seed)
+        removed = encoder.graph_vectors(task.before.removed, metric).rows
+        return changed_graph(task.before.graph, task.positions, task.vectors, removed, task.seed)
+
+    built = in_threads(graph, tasks(), _num_at_once(partitioned, encoder, parameters))
+    done = 0
+    for length in lengths:
+        if length:
+            yield next(built)
+            done += length
+            progress("build_graphs", done, sum(lengths))
         else:
-            removed = encoder.graph_vectors(before.removed, parameters.metric).rows
-            yield changed_graph(before.graph, positions, vectors, removed, seed)
-        done += len(rows)
-        progress("build_graphs", done, total)
+            yield None
 
 
-def _check_memory(count: int, vector: GraphVectors, parameters: BuildParameters) -> None:
-    """Raise `InvalidInputError` if a graph takes more memory than a user allows.
+def _num_at_once(
+    partitioned: PartitionedRows, encoder: Encoder, parameters: BuildParameters
+) -> int:
+    """The number of graphs, each as large as the largest one, that fit into memory; at least 1.
 
-    ``vector``: that of one of the ``count`` rows. Other builds, as those of an optimization, may
-    take more than the default.
+    Raises `InvalidInputError` if a user gave the limit, and one does not fit. Other builds, as
+    those of an optimization, may take more than the default.
     """
     assert parameters.graph is not None
-    needed = count * (vector.rows.nbytes + NEIGHBOUR_BYTES * parameters.graph.m)
-    if parameters.is_limited and needed > parameters.memory_limit - parameters.budget:
+    chosen = partitioned.chosen[partitioned.lengths[partitioned.chosen] > 0]
+    if not len(chosen):
+        return 1
+    lengths = partitioned.lengths[chosen]
+    _, codes = partitioned.partition(int(chosen[lengths.argmin()]))
+    vector = encoder.graph_vectors(codes[:1], parameters.metric)
+    bytes_per_row = vector.rows.nbytes + NEIGHBOUR_BYTES * parameters.graph.m
+    needed = int(lengths.max()) * bytes_per_row
+    available = parameters.memory_limit - parameters.budget
+    if parameters.is_limited and needed > available:
         raise InvalidInputError(
-            f"the graph of a partition of {count:,} rows takes {needed >> 20} MiB, and "
+            f"the graph of a partition of {lengths.max():,} rows takes {needed >> 20} MiB, and "
             f"memory_limit is {parameters.memory_limit >> 20} MiB: build more partitions, or "
             "raise the limit"
         )
+    return max(1, available // needed)
 
 
 def _places(before: OldGraph, rows: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64] | None:
