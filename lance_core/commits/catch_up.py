@@ -53,6 +53,7 @@ class CatchUp:
         self.base = base
         self._checked = transaction.read_version
         """The number of the newest version that the transaction is known to be compatible with."""
+        self._each = options.each
         self._may_be_repeated = options.may_be_repeated
         self._is_committed = options.is_committed
         is_overwrite = isinstance(transaction.operation, Overwrite)
@@ -70,6 +71,18 @@ class CatchUp:
             with contextlib.suppress(_Vanished):
                 return self._go_to(self._handler.latest())
         raise StoreError("manifests vanish faster than they are read")
+
+    def follow(self, faster: Version) -> Version | None:
+        """Catch up with the version that another writer published on top of ``base``.
+
+        Otherwise like `run`.
+        """
+        if self.base is None or isinstance(self._transaction.operation, Clone):
+            return self.run()  # the other writer has created the table
+        check = self._check(faster.location.version, faster)
+        if check is None:
+            self.base, self._checked = faster, faster.location.version
+        return check
 
     def _go_to(self, newest: ManifestLocation | None) -> Version | None:
         read_version = self._transaction.read_version
@@ -119,8 +132,12 @@ class CatchUp:
 
         Returns the version of this transaction if it is committed already.
         """
-        for number in range(self._checked + 1, newest.version):
-            check = self._check(number, find_version(self._handler, self._store, number))
+        numbers = range(self._checked + 1, newest.version)
+        versions = self._each(
+            lambda number: find_version(self._handler, self._store, number, newest.naming), numbers
+        )
+        for number, version in zip(numbers, versions, strict=True):
+            check = self._check(number, version)
             if check is not None:
                 return check
         if self.base is None or self.base.location.version != newest.version:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from lance_core.commits.base import CommitHandler, ManifestLocation
+from lance_core.commits.checked_handler import unchecked
+from lance_core.commits.handlers.directory import DirectoryCommitHandler
 from lance_core.errors import (
     CorruptFileError,
     DatasetNotFoundError,
@@ -12,7 +14,7 @@ from lance_core.errors import (
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ObjectStore
 from lance_core.table.manifest.file import ManifestFile, parse_manifest_file
-from lance_core.table.paths import transaction_path
+from lance_core.table.paths import NamingScheme, manifest_path, transaction_path
 from lance_core.table.transactions.transaction import Transaction
 
 LOOKS = 5
@@ -46,10 +48,20 @@ def check_number(number: int, location: ManifestLocation) -> None:
         )
 
 
-def find_version(handler: CommitHandler, store: ObjectStore, number: int) -> Version | None:
-    """A version, or None if it does not exist or cannot be read."""
+def find_version(
+    handler: CommitHandler, store: ObjectStore, number: int, naming: NamingScheme | None = None
+) -> Version | None:
+    """A version, or None if it does not exist or cannot be read.
+
+    ``naming``: the scheme of the table's manifests, which saves a request where they are found by
+    their names.
+    """
     try:
-        return read_version(store, handler.locate(number))
+        if naming is not None and isinstance(unchecked(handler), DirectoryCommitHandler):
+            location = ManifestLocation(number, manifest_path(number, naming), naming)
+        else:
+            location = handler.locate(number)
+        return read_version(store, location)
     except (DatasetNotFoundError, CorruptFileError):
         return None
 

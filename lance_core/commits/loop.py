@@ -14,7 +14,7 @@ from dataclasses import replace
 from lance_core.commits.ancestry import Doubt, is_in_history
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
 from lance_core.commits.catch_up import CatchUp
-from lance_core.commits.checked_handler import checked, name_of
+from lance_core.commits.checked_handler import checked, name_of, unchecked
 from lance_core.commits.cleanup.pins import pinned
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.history import Version, check_number, read_version
@@ -30,7 +30,6 @@ from lance_core.commits.options import (
 from lance_core.commits.outcome import NEVER_SENT, Publication, publish
 from lance_core.commits.rebase import discard_merged, rebased
 from lance_core.commits.verification import CommitVerification
-from lance_core.concurrency.backoff import backoff
 from lance_core.errors import (
     CommitConflictError,
     CommitError,
@@ -45,17 +44,26 @@ from lance_core.errors import (
 )
 from lance_core.store.base import ObjectStore
 from lance_core.table.manifest.file import ManifestFile, serialize_manifest_file
-from lance_core.table.paths import DETACHED, transaction_path
+from lance_core.table.paths import DETACHED, VERSIONS, transaction_path
 from lance_core.table.transactions.apply import CommitFacts, apply, writes_transaction_file
 from lance_core.table.transactions.operations import Restore
 from lance_core.table.transactions.transaction import Transaction
 
+PROMPT_RETRIES = 2
+"""After how many losses in a row a commit goes on at once: the writer that was faster writes the
+files of its next change first, so this is the best time to follow it. More losses show that several
+writers compete."""
+
 MIN_PAUSE = 0.001
 MAX_PAUSE = 5.0
-"""Seconds. After losing to another writer, a pause is random between 0 and a limit. The first limit
-is the time that the attempt took, but at least ``MIN_PAUSE``; later limits grow to
-``MAX_PAUSE``.
+"""Seconds. After more losses, a pause is random between 0 and a limit: the time that the last
+attempt took, but at least ``MIN_PAUSE``, times the number of pauses, and at most ``MAX_PAUSE``. If
+the limit doubled each time, a writer that lost a few times would wait so long that others, whose
+pauses are short, always came first again.
 """
+
+TURN = 2.0
+"""Seconds for which a writer waits for its turn, where the store lets writers queue."""
 
 MAX_LOSSES = 3
 """How often the same version may be lost to another writer. A table that is dropped and made again
@@ -116,6 +124,12 @@ class _Attempts:
         writer nor a refusal is known to have prevented it."""
         self._lost_version, self._losses = 0, 0
         """The version that was lost to another writer last, and how often in a row."""
+        self._faster: Version | None = None
+        """The version of the writer that was faster in the last attempt."""
+        self._elapsed: Callable[[], float] = environment.stopwatch()
+        self._slow = 0.0
+        """Seconds since before the last lookup of the newest version, and from which on its result
+        is checked again."""
         self._deadline_message = ""
         """The reason if an attempt exceeded the deadline."""
         self._source = options.facts.source
@@ -156,26 +170,40 @@ class _Attempts:
         elapsed = self._environment.stopwatch()
         attempts = 0
         while attempts <= self._options.max_retries:
-            attempt_elapsed = self._environment.stopwatch()
-            made = self._caught_up.run()
-            if made is not None:
-                return self._recognised(made)
-            slow = slow_after(attempt_elapsed())
-            with self._pin_source():
-                made = self._publish(attempt_elapsed, slow)
+            with self._store.turn(VERSIONS, TURN):
+                attempt_elapsed = self._environment.stopwatch()
+                made = self._attempt()
             if made is not None:
                 return made
-            if attempts < self._options.max_retries:
-                unit = max(attempt_elapsed(), MIN_PAUSE)
-                random = self._environment.random
-                self._environment.sleep(backoff(attempts + 1, unit, MAX_PAUSE, random))
             attempts += 1
+            pauses = attempts - PROMPT_RETRIES if self._faster is not None else attempts
+            if 0 < pauses <= self._options.max_retries and attempts <= self._options.max_retries:
+                limit = min(pauses * max(attempt_elapsed(), MIN_PAUSE), MAX_PAUSE)
+                self._environment.sleep(limit * self._environment.random())
             if elapsed() > self._options.timeout:
                 break
         raise RetryableCommitConflictError(
             f"the commit was given up after {attempts} attempts: "
             + (self._deadline_message or "another writer was faster each time")
         )
+
+    def _attempt(self) -> Version | None:
+        """Catch up with the newest version and publish the next one; None if it is to be repeated.
+
+        If a writer was faster just now, its version is the newest that is known, and follows from
+        the one that was: nothing is looked up again, so that the others have little time.
+        """
+        faster, self._faster = self._faster, None
+        if faster is not None and self._elapsed() <= self._slow:
+            made = self._caught_up.follow(faster)
+        else:
+            self._elapsed = self._environment.stopwatch()
+            made = self._caught_up.run()
+            self._slow = slow_after(self._elapsed())
+        if made is not None:
+            return self._recognised(made)
+        with self._pin_source():
+            return self._publish(self._elapsed, self._slow)
 
     def _recognised(self, committed: Version) -> Version:
         """Return ``committed``, the version of this transaction; raises if the history lacks it."""
@@ -234,10 +262,13 @@ class _Attempts:
         except (*_CONCLUSIONS, *NEVER_SENT):
             self._open_version = None
             raise
-        if publication is None:
-            self._open_version = None
-            self._count_loss(candidate.version)
-        return publication
+        if isinstance(publication, Publication):
+            return publication
+        self._open_version = None
+        # What a plugin's handler finds to be the newest version is looked up for each attempt.
+        self._faster = publication if unchecked(self._handler) is self._handler else None
+        self._count_loss(candidate.version)
+        return None
 
     def _count_loss(self, version: int) -> None:
         """Raise `CommitError` if ``latest`` does not see a version that others have made."""

@@ -9,7 +9,7 @@ Files of a base path are not checked: no cleanup of this table removes them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from lance_core.errors import CommitFileMissingError, ObjectNotFoundError
 from lance_core.lazy_dataclass import dataclass
@@ -27,11 +27,9 @@ class NewFile:
     size: int | None = None
 
 
-Look: TypeAlias = Callable[[NewFile], "CommitFileMissingError | None"]
-"""Checks a file; returns the error, or None if the file is complete."""
-
-Each: TypeAlias = Callable[[Look, Iterable[NewFile]], Iterator["CommitFileMissingError | None"]]
-"""Applies a check to several files; yields the results in the order of the files, like ``map``."""
+Each: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
+"""Applies a function to several files or versions, perhaps to some at the same time; yields the
+results in their order, like ``map``."""
 
 
 def check_new_files(store: ObjectStore, files: Iterable[NewFile], each: Each) -> None:

@@ -60,7 +60,7 @@ class CommitOptions:
     that was committed after the transaction's read version; True means that it is the same change,
     and the commit raises `AlreadyCommittedError`. ``age_of_files``: returns the seconds since the
     first new file of the transaction was started, infinite if unknown; None if the files need not
-    be checked. ``each``: runs the checks of many files, by default one after the other.
+    be checked. ``each``: reads many versions and checks many files, by default one after the other.
     """
 
     max_retries: int = 20

@@ -16,8 +16,10 @@ import enum
 import pyarrow as pa
 
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
-from lance_core.commits.checked_handler import checked
+from lance_core.commits.checked_handler import checked, unchecked
 from lance_core.commits.environment import Environment
+from lance_core.commits.handlers.directory import DirectoryCommitHandler
+from lance_core.commits.history import Version
 from lance_core.concurrency.backoff import backoff
 from lance_core.errors import (
     CommitConflictError,
@@ -71,8 +73,10 @@ class Publication:
 
 def publish(
     handler: CommitHandler, store: ObjectStore, candidate: Candidate, environment: Environment
-) -> Publication | None:
-    """Publish ``candidate``; return None if the version belongs to another commit.
+) -> Publication | Version | None:
+    """Publish ``candidate``; return the version itself if it belongs to another commit.
+
+    Returns None if it does, and cannot be read by this library.
 
     Raises `CommitUnknownError` if the outcome cannot be determined, `CommitError` if the store
     definitely refused the write, and the errors in `NEVER_SENT`. Unless the outcome is unknown, the
@@ -89,7 +93,7 @@ def publish(
     except Exception:
         discard(handler, candidate)
         raise
-    if publication is None:
+    if not isinstance(publication, Publication):
         discard(handler, candidate)
     return publication
 
@@ -102,7 +106,7 @@ def discard(handler: CommitHandler, candidate: Candidate) -> None:
 
 def _settled(
     handler: CommitHandler, store: ObjectStore, candidate: Candidate, environment: Environment
-) -> Publication | None:
+) -> Publication | Version | None:
     in_doubt = False
     cause: Exception | None = None
     for sending in range(SENDINGS):
@@ -115,14 +119,14 @@ def _settled(
         is_refused = not in_doubt and _is_refusal(cause)
         if is_refused and sending < SENDINGS - 1:
             continue  # sending it again gives the same information as a look at the table
-        holder, location = find_committer(handler, store, candidate)
-        if holder is CommittedBy.US and location is not None:
+        holder, read = find_committer(handler, store, candidate)
+        if holder is CommittedBy.US and isinstance(read, ManifestLocation):
             discard(handler, candidate)
-            return Publication(location, is_certain=False)
+            return Publication(read, is_certain=False)
         if not in_doubt and _is_never_sent(cause, holder):
             raise cause
         if holder is CommittedBy.ANOTHER:
-            return None
+            return read if isinstance(read, Version) else None
         if isinstance(cause, NEVER_SENT):
             raise _unknown(candidate, cause) from cause
         in_doubt = in_doubt or not (is_refused or _is_absent(cause, holder))
@@ -159,12 +163,14 @@ def is_definitely_not_applied(error: Exception) -> bool:
 
 def find_committer(
     handler: CommitHandler, store: ObjectStore, candidate: Candidate
-) -> tuple[CommittedBy, ManifestLocation | None]:
-    """Find the writer of the candidate's version, and its location if it is ours.
+) -> tuple[CommittedBy, ManifestLocation | Version | None]:
+    """Find the writer of the candidate's version: its location if it is ours, else what was read.
 
     It is ours if it contains the same transaction bytes; a uuid alone may be used twice. Where the
     handler finds no such version, or fails to, the final path of the manifest is read as well.
     """
+    if isinstance(unchecked(handler), DirectoryCommitHandler):
+        return _writer_at(candidate.location, store, candidate)
     try:
         location = handler.locate(candidate.version)
     except NotFoundError:
@@ -179,7 +185,7 @@ def find_committer(
 
 def _writer_at(
     location: ManifestLocation, store: ObjectStore, candidate: Candidate
-) -> tuple[CommittedBy, ManifestLocation | None]:
+) -> tuple[CommittedBy, ManifestLocation | Version | None]:
     try:
         data = store.get(location.path)
         if data.equals(pa.py_buffer(candidate.data)):
@@ -193,7 +199,7 @@ def _writer_at(
         return CommittedBy.UNREADABLE, None
     if file.transaction == candidate.transaction:
         return CommittedBy.US, location
-    return CommittedBy.ANOTHER, None
+    return CommittedBy.ANOTHER, Version(file, location)
 
 
 def _unknown(candidate: Candidate, cause: Exception | None) -> CommitUnknownError:

@@ -16,6 +16,7 @@ import contextlib
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from types import TracebackType
 from typing import ClassVar, TypeAlias
@@ -326,6 +327,15 @@ class ObjectStore(ABC):
         Override this if a call may repeat its requests for longer.
         """
         return self
+
+    def turn(self, folder: str, patience: float) -> AbstractContextManager[None]:
+        """Let the writers of ``folder`` come one after the other, as far as the store can.
+
+        Waits for at most ``patience`` seconds while another caller is in its turn. A courtesy that
+        saves writers from hindering each other: nothing may depend on it. Never fails. This default
+        does nothing.
+        """
+        return contextlib.nullcontext()
 
     def remove_empty_folders(self, folder: str = "") -> None:
         """Remove ``folder`` and its subfolders as far as they contain no objects.

@@ -198,7 +198,11 @@ SEEDS = (
         "retry-without-refresh",
         Failure.CONFLICT,
         "Who lost tries again with what it knew before (lance#3760, delta-rs#3066).",
-        together(put_in(CatchUp, "run", _catch_up_once), put_in(loop, "MAX_LOSSES", 1000)),
+        together(
+            put_in(CatchUp, "run", _catch_up_once),
+            put_in(CatchUp, "follow", lambda self, _: None),
+            put_in(loop, "MAX_LOSSES", 1000),
+        ),
         places.PAIR,
     ),
     Seed(

@@ -21,7 +21,7 @@ from lance_core.table.transactions.operations.overwrite import Overwrite
 from lance_core.table.transactions.operations.reserve_fragments import ReserveFragments
 from lance_core.table.transactions.operations.restore import Restore
 from tests.explore import places
-from tests.explore.seed import Failure, Patch, Seed, put_in
+from tests.explore.seed import Failure, Patch, Seed, put_in, together
 
 _run = CatchUp.run
 _check_until = CatchUp._check_until
@@ -131,7 +131,10 @@ SEEDS = (
         "retry-without-check",
         Failure.CONFLICT,
         "What came between is checked before the first attempt, and not again.",
-        put_in(CatchUp, "run", _checking_once),
+        together(
+            put_in(CatchUp, "run", _checking_once),
+            put_in(CatchUp, "follow", lambda self, _: _checking_once(self)),
+        ),
         places.BLIND_DELETES,
     ),
     Seed(

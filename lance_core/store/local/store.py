@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 
 import pyarrow as pa
 
@@ -33,6 +34,7 @@ from lance_core.store.local.open_files import (
 from lance_core.store.local.opened_file import FileRange, OpenedFile
 from lance_core.store.local.publish import Publisher, UnpublishedFile
 from lance_core.store.local.root import Root
+from lance_core.store.local.turns import turn
 from lance_core.store.local.walk import meta_of, names, walk
 from lance_core.store.local.writer import LocalWriter
 from lance_core.store.process_reads import count_reads
@@ -182,6 +184,9 @@ class LocalStore(ObjectStore):
     def delete(self, path: str) -> None:
         self._publisher.remove(path)
         self._files.forget(path)
+
+    def turn(self, folder: str, patience: float) -> AbstractContextManager[None]:
+        return turn(self._root.folder(folder), patience)
 
     def remove_empty_folders(self, folder: str = "") -> None:
         self._publisher.remove_empty_folders(folder)

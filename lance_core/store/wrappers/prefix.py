@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 import pyarrow as pa
@@ -100,6 +101,9 @@ class PrefixStore(ObjectStore):
     def within(self, seconds: float) -> ObjectStore:
         inner = self.inner.within(seconds)
         return self if inner is self.inner else PrefixStore(inner, self._prefix[:-1])
+
+    def turn(self, folder: str, patience: float) -> AbstractContextManager[None]:
+        return self.inner.turn(self._full(folder), patience)
 
     def remove_empty_folders(self, folder: str = "") -> None:
         self.inner.remove_empty_folders(self._folder(folder))

@@ -50,7 +50,7 @@ def test_who_is_overtaken_tries_again_on_the_newest_version(store: ObjectStore) 
     assert made.location.version == 7
     assert uuids(store)[6] == transaction.uuid
     assert len(set(uuids(store))) == 7
-    assert pauses == [0.001, 0.002, 0.004, 0.008, 0.016]
+    assert pauses == [0.001, 0.002, 0.003, 0.004, 0.005]
 
 
 def test_who_is_overtaken_too_often_gives_up_and_leaves_nothing(store: ObjectStore) -> None:

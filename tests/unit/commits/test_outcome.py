@@ -9,7 +9,7 @@ import pytest
 
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
-from lance_core.commits.outcome import SENDINGS, CommittedBy, find_committer, publish
+from lance_core.commits.outcome import SENDINGS, CommittedBy, Publication, find_committer, publish
 from lance_core.errors import (
     CommitError,
     CommitUnknownError,
@@ -64,7 +64,7 @@ def send(
     handler: CommitHandler, store: MemoryStore, candidate: Candidate
 ) -> ManifestLocation | None:
     publication = publish(handler, store, candidate, IMPATIENT)
-    return None if publication is None else publication.location
+    return publication.location if isinstance(publication, Publication) else None
 
 
 def test_what_returns_is_committed(store: MemoryStore) -> None:

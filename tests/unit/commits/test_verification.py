@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
@@ -142,6 +142,48 @@ def test_a_commit_that_starts_again_does_not_look_for_its_files_again() -> None:
     table.store.before["put _versions"] = lambda: table.commit(append(1), store=table.store.inner)
     assert table.commit(transaction, lambda: FRESH + 1).location.version == 3
     assert len(looks) == 1
+
+
+@each_case(("seconds", "listings"), [(0.0, 1), (SLOW + 0.1, 2)])
+def test_who_is_overtaken_follows_the_faster_writer_at_once(seconds: float, listings: int) -> None:
+    """Unless its own attempt was slow: then the newest version is looked for again."""
+    table = Table()
+    transaction, _ = table.written()
+
+    def faster() -> None:
+        table.time.sleep(seconds)
+        table.commit(append(1), store=table.store.inner)
+
+    table.store.before["put _versions"] = faster
+    table.store.counts.clear()
+    made = table.commit(transaction, lambda: FRESH, base=table.base)
+    assert made.location.version == 3
+    assert table.versions == 3
+    assert table.store.counts["list"] == listings
+    if listings == 1:
+        assert table.store.counts == {"list": 1, "get": 2, "put": 3}
+
+
+def test_versions_in_between_are_read_with_one_request_each_side_by_side() -> None:
+    table = Table()
+    transaction, _ = table.written()
+    for _ in range(5):
+        table.commit(append(1), store=table.store.inner)
+    table.store.counts.clear()
+    together: list[int] = []
+
+    def each(read: Callable[[int], T], numbers: Iterable[int]) -> Iterator[T]:
+        together.extend(numbers)
+        return map(read, list(together))
+
+    options = CommitOptions(age_of_files=lambda: FRESH, each=each)
+    handler = PutIfAbsentCommitHandler(table.store)
+    made = commit_transaction(
+        handler, table.store, transaction, table.base, options, table.time.environment
+    )
+    assert made.location.version == 7
+    assert together == [2, 3, 4, 5]
+    assert table.store.counts == {"list": 1, "head": 1, "get": 6, "put": 2}
 
 
 def test_a_file_of_another_size_is_not_committed() -> None:
