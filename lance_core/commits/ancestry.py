@@ -10,7 +10,7 @@ may free it at once.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -22,10 +22,11 @@ from lance_core.table.file_references import (
     Reference,
     ReferenceKind,
     fragment_references,
-    references,
+    index_references,
 )
 from lance_core.table.fragments.deletion import RowOffsets, decode_deletions
 from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.fragments.fragment_list import FragmentList
 from lance_core.table.manifest.file import ManifestFile
 from lance_core.table.manifest.manifest import Manifest
 from lance_core.table.transactions.apply import CommitFacts, apply
@@ -75,8 +76,7 @@ def is_continued(
     is_prompt = newest.version == ours.location.version and doubt is Doubt.PROMPT
     if is_prompt and not newest.contradicts(ours.location):
         return True
-    change = _Change.between(base, ours.file)
-    return _is_followed(handler, store, ours, change, doubt)
+    return _is_followed(handler, store, ours, lambda: _Change.between(base, ours.file), doubt)
 
 
 def is_in_history(handler: CommitHandler, store: ObjectStore, ours: Version, doubt: Doubt) -> bool:
@@ -91,14 +91,20 @@ def is_in_history(handler: CommitHandler, store: ObjectStore, ours: Version, dou
         if base is not None or number == 1:
             file = None if base is None else base.file
             return is_continued(handler, store, ours, file, doubt)
-        change = _Change.added_by(find_transaction(store, ours), ours.file.manifest)
-        return _is_followed(handler, store, ours, change, doubt)
+        transaction = find_transaction(store, ours)
+        return _is_followed(
+            handler, store, ours, lambda: _Change.added_by(transaction, ours.file.manifest), doubt
+        )
     except Exception:  # also errors of plugins: the version exists already
         return False
 
 
 def _is_followed(
-    handler: CommitHandler, store: ObjectStore, ours: Version, change: _Change, doubt: Doubt
+    handler: CommitHandler,
+    store: ObjectStore,
+    ours: Version,
+    change_of_ours: Callable[[], _Change],
+    doubt: Doubt,
 ) -> bool:
     newest = read_latest(handler, store)
     number = ours.location.version
@@ -110,7 +116,7 @@ def _is_followed(
     if newest.location.version != number + 1:
         newer = find_version(handler, store, number + 1)
         successor = newest if newer is None else newer
-    later = (newest, successor)
+    later, change = (newest, successor), change_of_ours()
     if any(change.is_in(version.file) for version in later):
         return True
     if doubt is Doubt.LATE:
@@ -134,7 +140,8 @@ class _Change:
     ``files``: files that the version names and its base does not. ``settings``: settings that the
     version added or changed, with their new values. ``unset``: settings that it removed.
     ``fragments``: ids of fragments that it added, changed or removed. ``removed``: ids of fragments
-    that it removed.
+    that it removed. ``base``: the fragments of the base, of which no version has to be searched for
+    the new files again; files of row ids and versions, which fragments may share, do not count.
     """
 
     files: frozenset[Reference]
@@ -142,21 +149,24 @@ class _Change:
     unset: frozenset[tuple[str, object]]
     fragments: frozenset[int]
     removed: frozenset[int]
+    base: FragmentList
 
     @classmethod
     def between(cls, base: ManifestFile | None, file: ManifestFile) -> _Change:
         before = {} if base is None else _settings(base.manifest)
         after = _settings(file.manifest)
-        known = frozenset() if base is None else _content(base)
-        old = frozenset() if base is None else frozenset(base.manifest.fragments.raw)
-        new = frozenset(file.manifest.fragments.raw)
-        changed = [Fragment.from_bytes(raw).id for raw in old ^ new]
+        old = FragmentList() if base is None else base.manifest.fragments
+        new = file.manifest.fragments
+        added, gone = new.without(old), old.without(new)
+        known = frozenset() if base is None else _files(base, gone)
+        changed, remaining = frozenset((*added.ids, *gone.ids)), frozenset(added.ids)
         return cls(
-            _content(file) - known,
+            _files(file, added) - known,
             {key: value for key, value in after.items() if before.get(key, cls) != value},
             frozenset(before.keys() - after.keys()),
-            frozenset(changed),
-            frozenset(changed).difference(file.manifest.fragments.ids),
+            changed,
+            changed - remaining,
+            old,
         )
 
     @classmethod
@@ -169,7 +179,7 @@ class _Change:
                 for fragment in transaction.operation.fragments
             )
             files = frozenset().union(*references_of_each)
-        return cls(files, {}, frozenset(), frozenset(), frozenset())
+        return cls(files, {}, frozenset(), frozenset(), frozenset(), FragmentList())
 
     def is_in(self, file: ManifestFile) -> bool:
         """True if ``file`` shows this change.
@@ -178,7 +188,8 @@ class _Change:
         the same value, so all settings must have the values that this change gave them.
         """
         if self.files:
-            return not self.files.isdisjoint(_content(file))
+            fragments = file.manifest.fragments.without(self.base)
+            return not self.files.isdisjoint(_files(file, fragments))
         if not self.settings and not self.unset:
             return False
         now = _settings(file.manifest)
@@ -280,12 +291,15 @@ def _deletions(store: ObjectStore, fragment: Fragment) -> RowOffsets:
     )
 
 
-def _content(file: ManifestFile) -> frozenset[Reference]:
-    """All files that a version needs, except its transaction file, which is never shared."""
-    all_references = references(file)
-    return frozenset(
-        reference for reference in all_references if reference.kind is not ReferenceKind.TRANSACTION
-    )
+def _files(file: ManifestFile, fragments: FragmentList) -> frozenset[Reference]:
+    """The files of some ``fragments`` of a version, each in one fragment only, and its indices."""
+    files = {
+        reference
+        for fragment in fragments
+        for reference in fragment_references(file.manifest, fragment)
+        if reference.kind is not ReferenceKind.ROW_LINEAGE
+    }
+    return frozenset(files.union(index_references(file)))
 
 
 def _settings(manifest: Manifest) -> dict[tuple[str, object], object]:

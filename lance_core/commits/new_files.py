@@ -16,6 +16,7 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ObjectStore
 from lance_core.table.file_references import fragment_references
 from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.fragments.fragment_list import FragmentList
 from lance_core.table.manifest.file import ManifestFile
 
 
@@ -46,7 +47,8 @@ def check_new_files(store: ObjectStore, files: Iterable[NewFile], each: Each) ->
 def new_files(file: ManifestFile, before: ManifestFile | None) -> list[NewFile]:
     """Files in the table's folders that the fragments of ``file``, but not of ``before``, name."""
     files: dict[str, NewFile] = {}
-    for fragment in _new_fragments(file, before):
+    old = FragmentList() if before is None else before.manifest.fragments
+    for fragment in file.manifest.fragments.without(old):
         sizes = {
             data_file.store_path(): data_file.trusted_size
             for data_file in fragment.files
@@ -57,19 +59,6 @@ def new_files(file: ManifestFile, before: ManifestFile | None) -> list[NewFile]:
             if path not in known:
                 files[path] = NewFile(path, sizes.get(path))
     return list(files.values())
-
-
-def _new_fragments(file: ManifestFile, before: ManifestFile | None) -> Iterator[Fragment]:
-    """Fragments that differ from those in ``before``; compares them without decoding."""
-    after = file.manifest.fragments
-    old = () if before is None else before.manifest.fragments.raw
-    if after.raw[: len(old)] == old:
-        yield from after[len(old) :]
-        return
-    known = frozenset(old)
-    for position, raw in enumerate(after.raw):
-        if raw not in known:
-            yield after[position]
 
 
 def _predecessor(before: ManifestFile | None, number: int) -> Fragment | None:

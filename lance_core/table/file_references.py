@@ -76,10 +76,15 @@ def references(file: ManifestFile) -> Iterator[Reference]:
         yield Reference(ReferenceKind.TRANSACTION, path)
     for fragment in manifest.fragments:
         yield from fragment_references(manifest, fragment)
+    yield from index_references(file)
+
+
+def index_references(file: ManifestFile) -> Iterator[Reference]:
+    """The folders of the indices of a version; raises like `references`."""
     if file.index_section is not None:
         section = parse(table_pb2.IndexSection, file.index_section, "IndexSection")
         for index in section.indices:
-            yield _index(manifest, index)
+            yield _index(file.manifest, index)
 
 
 def fragment_references(manifest: Manifest, fragment: Fragment) -> Iterator[Reference]:

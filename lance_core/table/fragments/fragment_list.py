@@ -186,13 +186,20 @@ class FragmentList(Sequence[Fragment]):
         position = self.positions.get(fragment_id)
         return None if position is None else self[position]
 
+    def without(self, other: FragmentList) -> FragmentList:
+        """The fragments whose bytes ``other`` does not have, none of which is decoded."""
+        shared = _num_equal(self._raw, other._raw)
+        own, others = self._raw[shared:], frozenset(other._raw[shared:])
+        if not others:
+            return self[shared:]
+        return FragmentList(raw for raw in own if raw not in others)
+
     def new_data_since(self, before: FragmentList) -> Iterator[Fragment]:
         """The fragments that ``before`` does not have, or has with other data files.
 
         Fragments with the same bytes in both lists are not decoded. Raises like `positions`.
         """
-        same = frozenset(before._raw)
-        for fragment in FragmentList(raw for raw in self._raw if raw not in same):
+        for fragment in self.without(before):
             known = before.by_id(fragment.id)
             if known is None or known.files != fragment.files:
                 yield fragment

@@ -29,6 +29,8 @@ from lance_core.errors import (
 from lance_core.store.base import ObjectStore
 from lance_core.store.memory import MemoryStore
 from lance_core.store.wrappers.base import StoreCall, StoreWrapper
+from lance_core.table.fragments import fragment_list
+from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.paths import manifest_path
 from lance_core.table.transactions.operations import Append, Overwrite, Restore
 from lance_core.table.transactions.transaction import Transaction
@@ -226,6 +228,39 @@ def test_a_commit_that_was_slow_looks_for_its_files_before_it_publishes() -> Non
     with pytest.raises(CommitFileMissingError):
         table.commit(transaction, lambda: 0.0)
     assert table.versions == 1
+
+
+@each_case("is_followed", [False, True])
+def test_the_check_of_a_slow_commit_decodes_only_fragments_that_it_changed(
+    monkeypatch: pytest.MonkeyPatch, is_followed: bool
+) -> None:
+    table = Table()
+    (fragment,) = append(1).operation.fragments
+    many = tuple(replace(fragment, id=0) for _ in range(300))
+    base = table.commit(replace(append(1), operation=Append(many)), store=table.store.inner)
+    decoded: list[int] = []
+    decode_block, decode = fragment_list._decode_block, Fragment.from_bytes
+
+    def counted_block(raw: list[bytes]) -> list[Fragment]:
+        decoded.extend([1] * len(raw))
+        return decode_block(raw)
+
+    def counted(raw: bytes) -> Fragment:
+        decoded.append(1)
+        return decode(raw)
+
+    def follow() -> None:
+        table.time.sleep(SLOW + 0.1)
+        if is_followed:
+            table.commit(append(base.location.version + 1), store=table.store.inner)
+
+    monkeypatch.setattr(fragment_list, "_decode_block", counted_block)
+    monkeypatch.setattr(Fragment, "from_bytes", counted)
+    table.store.after["put _versions"] = follow
+    made = table.commit(append(base.location.version), base=base)
+    assert made.location.version == base.location.version + 1
+    assert table.versions == made.location.version + is_followed
+    assert len(decoded) < 10
 
 
 def test_a_version_whose_file_went_while_it_was_published_is_withdrawn() -> None:
