@@ -41,7 +41,7 @@ def turn(folder: str, patience: float) -> Iterator[None]:
 
 def _locked(folder: str, patience: float) -> int | None:
     """An open descriptor of ``folder`` that is locked, None if there is none."""
-    if fcntl is None:
+    if os.name != "posix":
         return None
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
