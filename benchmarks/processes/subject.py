@@ -95,15 +95,24 @@ class Build:
 
 def measured_build(path: Path, build: Callable[[], Any]) -> Build:
     """``build`` makes the only index of the table at ``path``, and returns its dataset."""
+
+    def index_bytes(dataset: Any) -> int:
+        (segment,) = dataset.describe_indices()[0].segments
+        files = (path / "_indices" / segment.uuid).iterdir()
+        return sum(file.stat().st_size for file in files)
+
+    return measured(build, index_bytes)
+
+
+def measured(build: Callable[[], T], index_bytes: Callable[[T], int]) -> Build:
+    """What ``build`` needs to make an index, whose size is ``index_bytes`` of its result."""
     before = _resident("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
     start, used = time.perf_counter(), time.process_time()
-    dataset = build()
+    index = build()
     seconds, processor = time.perf_counter() - start, time.process_time() - used
     memory = _resident("VmHWM") - before
-    (segment,) = dataset.describe_indices()[0].segments
-    files = (path / "_indices" / segment.uuid).iterdir()
-    return Build(seconds, processor, memory, sum(file.stat().st_size for file in files))
+    return Build(seconds, processor, memory, index_bytes(index))
 
 
 def _resident(name: str) -> int:

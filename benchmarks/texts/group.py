@@ -1,4 +1,4 @@
-"""Full-text search by this library, with and without compiled loops, and by pylance.
+"""Full-text search by this library, with and without compiled loops, by pylance, and by engines.
 
 Each has the same table and makes an index of its own. Queries are answered in turn, each library
 in a process of its own; the shortest time of each query counts. Answers are compared: the same
@@ -20,9 +20,10 @@ from benchmarks.processes.subject import NUMPY, Build, subject_processes
 from benchmarks.processes.summary import Summary, build_figures, ratios_of
 from benchmarks.report import OURS, PEER, Report
 from benchmarks.texts.corpora import Corpus, corpus
+from benchmarks.texts.engines import EngineProcess, engine_processes
 from benchmarks.texts.questions import COLUMN, Questions
-from benchmarks.texts.shapes import BUILDS, FILTERED, SHAPES, Shape
-from benchmarks.texts.worker import Answers, Hits, Worker
+from benchmarks.texts.shapes import BUILDS, FILTERED, LEAST_TO_ENGINES, SHAPES, Shape
+from benchmarks.texts.worker import Answers, Hits, Timings, Worker
 
 _NUMPY_VARIABLES = {"LANCE_CORE_TEXT_LOOPS": "numpy", "LANCE_CORE_DISABLE_PLUGINS": "kernels"}
 
@@ -41,8 +42,11 @@ def text(report: Report, folder: Path, quick: bool) -> None:
     found, path = corpus(quick=quick), folder / "text"
     table = pa.table({"id": np.arange(len(found.texts)), COLUMN: found.texts})
     lance.write_dataset(table, str(path / PEER), max_rows_per_file=FILE_ROWS)
-    with subject_processes(Worker, path, _NUMPY_VARIABLES) as workers:
-        _TextBenchmark(report, summary, found, workers, quick).run()
+    with (
+        subject_processes(Worker, path, _NUMPY_VARIABLES) as workers,
+        engine_processes(path, found.texts) as engines,
+    ):
+        _TextBenchmark(report, summary, found, workers, engines, quick).run()
     shutil.rmtree(path)
     summary.print()
 
@@ -56,10 +60,11 @@ class _TextBenchmark:
         summary: Summary,
         given: Corpus,
         workers: Mapping[str, Worker],
+        engines: Mapping[str, EngineProcess],
         quick: bool,
     ) -> None:
         self._report, self._summary, self._corpus = report, summary, given
-        self._workers, self._quick = workers, quick
+        self._workers, self._engines, self._quick = workers, engines, quick
 
     def run(self) -> None:
         """Measure builds, and queries of the index that was built last."""
@@ -78,8 +83,13 @@ class _TextBenchmark:
         for _ in range(1 if self._quick else BUILD_ROUNDS):
             for subject, worker in self._workers.items():
                 builds[subject].append(worker.build(arguments))
+            for subject, engine in self._engines.items():
+                build = engine.build(arguments)
+                if build is not None:
+                    builds.setdefault(subject, []).append(build)
         figures = build_figures(builds)
         self._add(name, figures.timings, bars, figures.remark, figures.values)
+        self._compare_engines(name, figures.timings, LEAST_TO_ENGINES["build"])
 
     def _compare(self, shape: Shape, questions: Questions) -> None:
         """Time the queries of a shape by all libraries, and compare what they find."""
@@ -91,15 +101,21 @@ class _TextBenchmark:
             limit = round(FILTERED * len(self._corpus.texts))
             options |= {"filter": f"id < {limit}", "prefilter": True}
         rounds: dict[str, list[Answers]] = {subject: [] for subject in self._workers}
+        times: dict[str, list[Timings]] = {subject: [] for subject in self._workers}
         for _ in range(1 if self._quick else ROUNDS):
             for subject, worker in self._workers.items():
                 rounds[subject].append(worker.answers(asked, options))
+                times[subject].append(rounds[subject][-1].timings)
+            for subject, engine in self._engines.items():
+                of_engine = engine.timings(shape, asked)
+                if of_engine is not None:
+                    times.setdefault(subject, []).append(of_engine)
         timings = {
             subject: Timing(
                 tuple(np.min([one.seconds for one in own], axis=0).tolist()),
                 (min(one.processor for one in own),),
             )
-            for subject, own in rounds.items()
+            for subject, own in times.items()
         }
         rows = np.mean([len(ids) for ids, _ in rounds[PEER][0].hits])
         remark = f"  {len(asked)} queries, {rows:.1f} rows"
@@ -113,6 +129,14 @@ class _TextBenchmark:
                     text = f"{self._label(shape.name)}: {others} answers differ"
                     self._report.missed.append(text)
         self._add(shape.name, timings, (shape.bar, shape.numpy_bar), remark, {})
+        self._compare_engines(shape.name, timings, LEAST_TO_ENGINES["queries"])
+
+    def _compare_engines(self, name: str, timings: Mapping[str, Timing], bar: float) -> None:
+        """Report ratios to the engines that were measured."""
+        for engine in timings.keys() & self._engines.keys():
+            ratio = timings[engine].median / timings[OURS].median
+            label = f"{self._label(name)}, to {engine}"
+            self._report.ratio(label, ratio, None if self._quick else bar)
 
     def _label(self, name: str) -> str:
         return f"text {self._corpus.name}: {name}"

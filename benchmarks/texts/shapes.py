@@ -12,6 +12,9 @@ LIMIT = 10
 FILTERED = 0.1
 """The share of rows that the filter keeps."""
 
+LEAST_TO_ENGINES = {"build": 1.0, "queries": 1 / 3}
+"""The minimum ratios to search engines that are no tables."""
+
 BUILDS = {
     "build": ({}, 2.0, 0.8),
     "build with positions": ({"with_position": True}, 1.5, 0.5),

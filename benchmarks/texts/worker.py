@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,17 +15,30 @@ import numpy.typing as npt
 from benchmarks.processes.subject import Build, SubjectProcess, measured_build
 from benchmarks.texts.questions import COLUMN, Question
 
+T = TypeVar("T")
+
 Hits = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
 """The ids and scores of the rows of an answer."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Answers:
-    """The seconds of each query, the processor seconds of one on average, and what it found."""
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """The seconds of each query, and the processor seconds of one on average."""
 
     seconds: tuple[float, ...]
     processor: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answers:
+    """How long queries took, and what each found."""
+
+    timings: Timings
     hits: tuple[Hits, ...]
+
+
+WARM_QUERIES = 3
+"""Queries that are answered before the time is measured."""
 
 
 class Worker(SubjectProcess):
@@ -61,17 +74,23 @@ def _answers(module: str, path: str, questions: list[Question], options: dict[st
     if path not in _datasets:
         _datasets[path] = importlib.import_module(module).dataset(path)
     queries = [question.query(module) for question in questions]
-    for query in queries[:3]:
-        _search(path, query, options)
-    seconds, tables = [], []
+    timings, tables = timed(queries, lambda query: _search(path, query, options))
+    hits = tuple((table["id"].to_numpy(), table["_score"].to_numpy()) for table in tables)
+    return Answers(timings, hits)
+
+
+def timed(queries: Sequence[Any], search: Callable[[Any], T]) -> tuple[Timings, list[T]]:
+    """How long ``search`` takes for each of ``queries``, and what it returns."""
+    for query in queries[:WARM_QUERIES]:
+        search(query)
+    seconds, results = [], []
     used = time.process_time()
     for query in queries:
         start = time.perf_counter()
-        tables.append(_search(path, query, options))
+        results.append(search(query))
         seconds.append(time.perf_counter() - start)
     processor = (time.process_time() - used) / len(queries)
-    hits = tuple((table["id"].to_numpy(), table["_score"].to_numpy()) for table in tables)
-    return Answers(tuple(seconds), processor, hits)
+    return Timings(tuple(seconds), processor), results
 
 
 def _search(path: str, query: Any, options: dict[str, Any]) -> Any:
