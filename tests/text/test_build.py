@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -17,6 +18,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.query import MatchQuery, PhraseQuery
+from lance_core_text.postings.partition import Documents, Partition
 from lance_core_text.write.parameters import BuildParameters
 from tests.text.corpus import bm25, texts
 
@@ -208,3 +210,23 @@ def test_prewarmed_indices_load_nothing_for_a_query(tmp_path: Path) -> None:
         options = {"scan_stats_callback": lambda stats: loaded.append(stats.parts_loaded)}
         dataset.scanner(full_text_query="w3 w4", **options).to_table()
     assert loaded == [2, 0]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_documents_have_no_term_more_often_than_all(
+    tmp_path: Path, compiled: bool, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("lance_core_text.scoring.rank_partition.is_compiled", lambda: compiled)
+    rows = pa.table({"id": range(3), "t": ["w1 w1 w1", "w1 w2", "w2"]})
+    dataset = lance.write_dataset(rows, tmp_path / "t")
+    dataset.create_scalar_index("t", "INVERTED")
+    dataset = lance.dataset(dataset.uri)
+    found = dataset.to_table(["id"], full_text_query="w1")
+    assert found["id"].to_pylist() == [0, 1]
+    stored = Partition.__dict__["documents"].func
+    lengths = property(lambda self: Documents(stored(self).rows, np.array([1, 2, 1])))
+    monkeypatch.setattr(Partition, "documents", lengths)
+    dataset = lance.dataset(dataset.uri)
+    with pytest.warns(IndexWarning, match="more often than all terms"):
+        found = dataset.to_table(["id"], full_text_query="w1")
+    assert found["id"].to_pylist() == [0, 1]

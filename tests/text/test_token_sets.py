@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.errors import InvalidInputError
+from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core_text.postings.fst import Fst
+from lance_core_text.postings.token_set import FstTokens, SortedTokens
 from lance_core_text.write.encode_fst import FstWriter
 from tests.text.corpus import texts
 
@@ -62,3 +63,16 @@ def test_unknown_sets_are_refused(tmp_path: Path) -> None:
     dataset = lance.write_dataset(pa.table({"t": ["a"]}), tmp_path / "t")
     with pytest.raises(InvalidInputError, match="'arrow' or 'fst'"):
         dataset.create_scalar_index("t", "INVERTED", token_set_format="tree")
+
+
+def test_numbers_of_terms_are_those_of_the_rows_of_postings() -> None:
+    terms = pa.array(["a", "b", "c"], pa.large_string())
+    assert SortedTokens(terms, np.array([2, 0, 1]), 3, "path").number("b") == 0
+    for numbers, count in (([0, 1, 1], 3), ([0, 1, 3], 3), ([0, 1, 2], 4), ([0, 1, 2], 2)):
+        with pytest.raises(CorruptFileError, match="3 terms for"):
+            SortedTokens(terms, np.array(numbers), count, "path")
+    fst = written([b"a", b"b", b"c"])
+    assert FstTokens(fst, 3, "path").number("b") == 1
+    for count in (2, 4):
+        with pytest.raises(CorruptFileError, match="3 terms for"):
+            FstTokens(fst, count, "path")

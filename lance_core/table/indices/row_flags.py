@@ -88,8 +88,8 @@ class RowFlags:
     def contains(self, addresses: Addresses) -> npt.NDArray[np.bool_]:
         """True for each of ``addresses`` in the set.
 
-        Also for addresses behind the last row of a fragment all of whose rows are in the set: they
-        are those of a damaged index, and must not get lost.
+        Also for addresses behind the last row of a fragment with rows in the set: they are those of
+        a damaged index, and must not get lost.
         """
         if not len(self.ids):
             return np.zeros(len(addresses), np.bool_)
@@ -103,7 +103,7 @@ class RowFlags:
         byte = np.where(has_bit, self.firsts[number] + (low >> 3), 0)
         # The lowest bits only: those above are of other rows.
         flags = (self.bits[byte] >> (low & 7).astype(np.uint8) & 1).view(np.bool_)
-        known &= is_whole | (has_bit & flags)
+        known &= ~has_bit | flags
         return known
 
     def within(self, fragments: Callable[[int], bool]) -> RowFlags:

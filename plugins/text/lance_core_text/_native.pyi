@@ -72,6 +72,7 @@ def prepare_blocks(
     has_score: bool,
     has_plain_rest: bool,
     norms: Buffer,
+    lengths: Buffer,
     firsts: Buffer,
     best: Buffer,
     /,

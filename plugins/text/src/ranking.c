@@ -640,10 +640,11 @@ static const char *rank(ranking_t *r) {
     return error || !r->is_sorted ? error : sort_best(&r->best);
 }
 
-/* Checks all blocks of a list, and tells the first document and the best weight of each. */
+/* Checks all blocks of a list, and tells the first document and the best weight of each. `lengths`: the
+ * terms of each document. */
 static const char *prepare(const uint8_t *data, const int64_t *offsets, int64_t blocks, int64_t length,
-                           layout_t layout, const float *norms, int64_t num_documents, uint32_t *firsts,
-                           float *best) {
+                           layout_t layout, const float *norms, const int64_t *lengths, int64_t num_documents,
+                           uint32_t *firsts, float *best) {
     uint32_t documents[MAX_BLOCK], frequencies[MAX_BLOCK];
     int64_t before = -1;
     for (int64_t block = 0; block < blocks; block++) {
@@ -658,10 +659,14 @@ static const char *prepare(const uint8_t *data, const int64_t *offsets, int64_t 
         if (before >= num_documents)
             return "a document is not in the partition";
         float highest = 0;
+        int is_longer = 1;
         for (int i = 0; i < count; i++) {
             const float times = (float)frequencies[i], weight = times / (times + norms[documents[i]]);
             highest = weight > highest ? weight : highest;
+            is_longer &= lengths[documents[i]] >= frequencies[i];
         }
+        if (!is_longer)
+            return "a document has a term more often than all terms";
         firsts[block] = documents[0];
         best[block] = highest;
     }
@@ -682,23 +687,24 @@ static int are_blocks(const Py_buffer *data, const Py_buffer *offsets, int64_t b
 }
 
 static PyObject *py_prepare_blocks(PyObject *self, PyObject *args) {
-    Py_buffer b[5] = {0};
+    Py_buffer b[6] = {0};
     Py_ssize_t length, size;
     int has_score, has_plain_rest;
     const char *error;
     layout_t layout;
     (void)self;
-    if (!PyArg_ParseTuple(args, "y*y*nnppy*w*w*", &b[0], &b[1], &length, &size, &has_score, &has_plain_rest, &b[2],
-                          &b[3], &b[4]))
-        return release(b, 5), NULL;
+    if (!PyArg_ParseTuple(args, "y*y*nnppy*y*w*w*", &b[0], &b[1], &length, &size, &has_score, &has_plain_rest,
+                          &b[2], &b[3], &b[4], &b[5]))
+        return release(b, 6), NULL;
     if (!layout_of(size, has_score, has_plain_rest, &layout) || length < 0)
-        return done(b, 5, MISMATCH, 0);
+        return done(b, 6, MISMATCH, 0);
     const int64_t blocks = length / size + (length % size != 0), documents = b[2].len / 4;
-    if (!are_blocks(&b[0], &b[1], blocks) || !holds(&b[2], documents, 4) || !holds(&b[3], blocks, 4) ||
-        !holds(&b[4], blocks, 4))
-        return done(b, 5, MISMATCH, 0);
-    WITHOUT_GIL(prepare(b[0].buf, b[1].buf, blocks, length, layout, b[2].buf, documents, b[3].buf, b[4].buf))
-    return done(b, 5, error, 0);
+    if (!are_blocks(&b[0], &b[1], blocks) || !holds(&b[2], documents, 4) || !holds(&b[3], documents, 8) ||
+        !holds(&b[4], blocks, 4) || !holds(&b[5], blocks, 4))
+        return done(b, 6, MISMATCH, 0);
+    WITHOUT_GIL(prepare(b[0].buf, b[1].buf, blocks, length, layout, b[2].buf, b[3].buf, documents, b[4].buf,
+                        b[5].buf))
+    return done(b, 6, error, 0);
 }
 
 #define TERM_BUFFERS 6

@@ -115,7 +115,7 @@ def block(documents: np.ndarray, times: np.ndarray) -> bytes:
     return b"".join(parts)
 
 
-def prepare(data: bytes, count: int, documents: int) -> None:
+def prepare(data: bytes, count: int, documents: int, length: int = 1 << 40) -> None:
     offsets = np.array([0, len(data)])
     native.prepare_blocks(
         np.frombuffer(data, np.uint8),
@@ -125,6 +125,7 @@ def prepare(data: bytes, count: int, documents: int) -> None:
         True,
         False,
         np.ones(documents, np.float32),
+        np.full(documents, length),
         np.empty(1, np.uint32),
         np.empty(1, np.float32),
     )
@@ -137,6 +138,9 @@ def test_damaged_blocks_are_refused() -> None:
     prepare(data, 128, 131)
     with pytest.raises(ValueError, match="not in the partition"):
         prepare(data, 128, 130)
+    prepare(data, 128, 131, length=128)
+    with pytest.raises(ValueError, match="more often than all terms"):
+        prepare(data, 128, 131, length=127)
     for size in range(len(data)):
         with pytest.raises(ValueError, match="block"):
             prepare(data[:size], 128, 131)

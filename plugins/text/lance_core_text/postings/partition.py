@@ -230,7 +230,12 @@ class Partition:
 
     def _read(self, number: int) -> _Cached:
         data, offsets, _ = self.blocks(number)
-        return _Cached(self._decoded(data, offsets, self.lengths[number : number + 1]), None)
+        postings = self._decoded(data, offsets, self.lengths[number : number + 1])
+        if (postings.frequencies > self.documents.lengths[postings.documents]).any():
+            raise CorruptFileError(
+                "a document has a term more often than all terms", self.postings_path, field=POSTING
+            )
+        return _Cached(postings, None)
 
     def _read_blocks(self, number: int) -> TermBlocks:
         count_parts(1)

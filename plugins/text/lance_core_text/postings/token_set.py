@@ -40,18 +40,16 @@ class SortedTokens:
 
     def __init__(self, terms: pa.Array, numbers: Integers, count: int, path: str) -> None:
         self._terms = terms
-        self._count = count
-        self._path = path
         self._numbers = numbers
         if len(terms) > 1 and pc.any(pc.greater_equal(terms[:-1], terms[1:])).as_py():
             raise CorruptFileError("terms are not sorted", path, field=TERM_COLUMN)
+        _check_numbers(numbers, count, path)
 
     def number(self, term: str) -> int | None:
         index = index_of(self._terms, term)
         return None if index is None else int(self._numbers[index])
 
     def all(self) -> tuple[pa.Array, Integers]:
-        _check_numbers(self._numbers, self._count, self._path)
         return self._terms, self._numbers
 
     @property
@@ -66,6 +64,8 @@ class FstTokens:
         self._fst = fst
         self._count = count
         self._path = path
+        if fst.num_keys != count:
+            raise CorruptFileError(f"{fst.num_keys} terms for {count} rows of postings", path)
 
     def number(self, term: str) -> int | None:
         try:

@@ -62,6 +62,7 @@ class PartitionScorer:
                 layout.has_score,
                 layout.has_plain_rest,
                 self.norms,
+                self.partition.documents.lengths,
                 firsts,
                 best,
             )

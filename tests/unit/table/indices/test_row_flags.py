@@ -16,7 +16,9 @@ def test_flags_have_the_rows_that_they_are_made_of() -> None:
     expected = sorted((id_ << 32) + row for id_ in (2, 7, 9) for row in own[id_].tolist())
     assert flags.addresses().tolist() == expected
     assert flags.count == len(expected)
-    every = [(id_ << 32) + row for id_ in (0, 2, 7, 9, 40, 41) for row in range(1_100)]
+    every = [
+        (id_ << 32) + row for id_ in (0, 2, 7, 9, 40, 41) for row in range(sizes.get(id_, 1_100))
+    ]
     mask = flags.contains(np.array(every, np.uint64))
     assert [row for row, is_in in zip(every, mask, strict=True) if is_in] == expected
     some = flags.within({7, 9}.__contains__)
@@ -39,6 +41,13 @@ def test_flags_tell_which_addresses_are_of_physical_rows() -> None:
     assert not only.are_physical_rows(np.array(rows, np.uint64))
 
 
+def test_addresses_behind_a_fragment_are_not_lost() -> None:
+    flags = RowFlags.of({2: 30, 7: 5}, [(2, np.array([1]))], whole=[7])
+    behind = [(2 << 32) + 30, (2 << 32) + 5000, (7 << 32) + 5]
+    assert flags.contains(np.array(behind, np.uint64)).all()
+    assert not flags.contains(np.array([(2 << 32) + 29, (3 << 32) + 30], np.uint64)).any()
+
+
 def test_whole_fragments_need_no_bits() -> None:
     sizes = {1: 70, 4: 10, 6: 20}
     flags = RowFlags.of(sizes, [(4, np.array([3, 9])), (6, np.arange(20))], whole=[1])
@@ -47,7 +56,8 @@ def test_whole_fragments_need_no_bits() -> None:
     assert flags.count == len(rows)
     assert flags.addresses().tolist() == rows
     every = np.array([(id_ << 32) + row for id_ in range(8) for row in range(70)], np.uint64)
-    every = every[((every >> np.uint64(32)) != 6) | ((every & np.uint64(127)) < 20)]
+    for id_, size in ((4, 10), (6, 20)):
+        every = every[((every >> np.uint64(32)) != id_) | ((every & np.uint64(127)) < size)]
     assert every[flags.contains(every)].tolist() == rows
     only = RowFlags.of(sizes, [], whole=[6])
     assert every[only.contains(every)].tolist() == rows[-20:]
