@@ -72,8 +72,17 @@ class InvertedIndex(RankedIndex):
         return self._metadata.format_number
 
     @property
+    def token_set(self) -> str:
+        """How terms are stored, `index_files.SORTED_COLUMN` or `index_files.TRANSDUCER`."""
+        return self._metadata.token_set
+
+    @property
     def parameters(self) -> Mapping[str, Any]:
-        parameters = {**self.text_parameters.as_mapping(), "format_version": self.posting_format}
+        parameters = {
+            **self.text_parameters.as_mapping(),
+            "format_version": self.posting_format,
+            "token_set_format": self.token_set,
+        }
         del parameters["lance_tokenizer"]  # which the column says
         return parameters
 

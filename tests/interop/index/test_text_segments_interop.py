@@ -58,6 +58,22 @@ def test_segments_of_both_libraries_are_one_index(tmp_path: Path, kind: str) -> 
     assert_same(uri, kind)
 
 
+def test_new_segments_have_terms_in_the_form_of_those_before_them(tmp_path: Path) -> None:
+    uri = table_of(tmp_path / "t")
+    lance.dataset(uri).create_scalar_index("t", "INVERTED")
+    append(uri)
+    lance_core.dataset(uri).optimize.optimize_indices(num_indices_to_merge=0)
+    append(uri, ROWS + 50)
+    lance.dataset(uri).optimize.optimize_indices(num_indices_to_merge=5)
+    assert_same(uri, "default")
+    append(uri, ROWS + 100)
+    lance_core.dataset(uri).optimize.optimize_indices(num_indices_to_merge=5)
+    append(uri, ROWS + 150)
+    lance.dataset(uri).optimize.optimize_indices(num_indices_to_merge=0)
+    lance.dataset(uri).optimize.optimize_indices(num_indices_to_merge=5)
+    assert_same(uri, "default")
+
+
 @pytest.mark.parametrize(
     ("library", "stable", "deferred"),
     [

@@ -24,6 +24,9 @@ BLOCK_SIZE_KEY = "posting_block_size"
 REST_KEY = "posting_tail_codec"
 TOTAL_KEY = "total_tokens"
 
+SORTED_COLUMN, TRANSDUCER = "arrow", "fst"
+"""The ways in which the terms of a partition are stored."""
+
 PLAIN_REST = "fixed32_v1"
 VARINT_REST = "varint_delta_v1"
 
@@ -57,12 +60,14 @@ def postings_file(number: int) -> str:
 class IndexMetadata:
     """What ``metadata.lance`` says.
 
-    The parameters of the texts, the numbers of partitions, and the format of postings.
+    The parameters of the texts, the numbers of partitions, the format of postings, and how terms
+    are stored, `SORTED_COLUMN` or `TRANSDUCER`.
     """
 
     parameters: TextParameters
     partitions: tuple[int, ...]
     format_number: int
+    token_set: str
 
     @classmethod
     def of(cls, folder: IndexFolder) -> IndexMetadata:
@@ -86,7 +91,9 @@ class IndexMetadata:
         if len(numbers) > MAX_PARTITIONS or len(set(numbers)) < len(numbers):
             raise CorruptFileError("has too many numbers", reader.path, field=PARTITIONS_KEY)
         version = _number(reader.metadata, FORMAT_KEY, 1, reader)
-        return cls(parameters, tuple(numbers), version)
+        is_transducer = reader.metadata.get(TERMS_KEY) == TRANSDUCER
+        token_set = TRANSDUCER if is_transducer else SORTED_COLUMN
+        return cls(parameters, tuple(numbers), version, token_set)
 
 
 def block_layout(reader: IndexFileReader) -> BlockLayout:

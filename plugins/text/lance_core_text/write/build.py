@@ -55,7 +55,10 @@ def merge(parts: Sequence[IndexPart], rows: IndexRows | None, output: IndexOutpu
     texts = first.text_parameters
     if texts.with_position and not all(source.has_positions for source in sources):
         raise IndexNotWrittenError("a segment has no positions")
-    parameters = BuildParameters(texts, first.posting_format)
+    # pylance merges no segments with terms in different forms, and always writes transducers.
+    has_transducer = any(source.token_set == index_files.TRANSDUCER for source in sources)
+    token_set = index_files.TRANSDUCER if has_transducer else index_files.SORTED_COLUMN
+    parameters = BuildParameters(texts, first.posting_format, token_set=token_set)
     index = _NewIndex(parameters, output)
     partitions = [
         StoredDocuments(partition, part.map)

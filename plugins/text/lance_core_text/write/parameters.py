@@ -10,12 +10,8 @@ from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.hookspecs.indices import InvertedIndexDetails
 from lance_core_text.analyzers.lookup import analyzer_named
 from lance_core_text.analyzers.parameters import CODE, TextParameters
-from lance_core_text.write.posting_format import (
-    BLOCK_SIZES,
-    SORTED_COLUMN,
-    TRANSDUCER,
-    PostingFormat,
-)
+from lance_core_text.postings.index_files import SORTED_COLUMN, TRANSDUCER
+from lance_core_text.write.posting_format import BLOCK_SIZES, PostingFormat
 
 DEFAULT_MEMORY = 512
 """MiB that a build may take beside documents."""

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 from lance_core_text.postings import index_files
 from lance_core_text.postings.blocks import BlockLayout
+from lance_core_text.postings.index_files import SORTED_COLUMN
 
 BLOCK_SIZES = {1: 128, 2: 128, 3: 256}
 """The documents of a block of texts, by the number of the format."""
-
-SORTED_COLUMN, TRANSDUCER = "arrow", "fst"
-"""The ways in which the terms of a partition are stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +18,7 @@ class PostingFormat:
     """Format ``number``, from 1 to 3, with or without positions.
 
     ``block_size``: the documents of a block, 128 or 256. With 128, format 3 is as format 2.
-    ``token_set``: how terms are stored, `SORTED_COLUMN` or `TRANSDUCER`.
+    ``token_set``: how terms are stored, `index_files.SORTED_COLUMN` or `index_files.TRANSDUCER`.
     """
 
     number: int

@@ -11,7 +11,6 @@ import pyarrow as pa
 from lance_core_text.postings import index_files
 from lance_core_text.postings.partition import NUM_TOKENS, ROW_ID
 from lance_core_text.write.posting_columns import MAX_POSTINGS, PostingColumns, term_ranges
-from lance_core_text.write.posting_format import TRANSDUCER
 from lance_core_text.write.posting_lists import Documents, PostingLists, joined
 from lance_core_text.write.token_sets import SortedColumn, TokenSetWriter, Transducer
 
@@ -39,7 +38,9 @@ def write_partition(
         writer.write(pa.RecordBatch.from_arrays(columns, schema=schema))
         writer.add_metadata(index_files.TOTAL_KEY, str(documents.total_length))
     columns_of = PostingColumns(documents, form)
-    tokens: TokenSetWriter = Transducer() if form.token_set == TRANSDUCER else SortedColumn()
+    tokens: TokenSetWriter = (
+        Transducer() if form.token_set == index_files.TRANSDUCER else SortedColumn()
+    )
     postings_schema = pa.schema(columns_of.fields)
     with (
         output.create(index_files.tokens_file(number), tokens.schema) as terms,
