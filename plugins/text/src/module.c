@@ -10,6 +10,7 @@ static int add_all(PyObject *module) {
         encoding_methods,
         inversion_methods,
         ranking_methods,
+        transducer_methods,
         vocabulary_methods,
         words_methods,
     };

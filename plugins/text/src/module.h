@@ -23,6 +23,7 @@
 extern PyMethodDef encoding_methods[];
 extern PyMethodDef inversion_methods[];
 extern PyMethodDef ranking_methods[];
+extern PyMethodDef transducer_methods[];
 extern PyMethodDef vocabulary_methods[];
 extern PyMethodDef words_methods[];
 

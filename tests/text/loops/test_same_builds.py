@@ -17,6 +17,7 @@ from lance_core_text.loops.inversion import inverted
 from lance_core_text.loops.library import native, numpy_loops
 from lance_core_text.postings.blocks import BlockLayout
 from lance_core_text.write.encode_blocks import BlockBounds, encode_blocks
+from lance_core_text.write.encode_fst import encode_fst
 from lance_core_text.write.encode_impacts import encode_impacts
 from lance_core_text.write.encode_positions import encode_streams
 
@@ -177,3 +178,30 @@ def test_what_does_not_belong_together_is_an_error() -> None:
             encoder.streams(np.arange(count))
     with pytest.raises(ValueError, match="belong together"):
         encoder.impacts(np.zeros(2, np.uint8))
+
+
+@pytest.mark.parametrize("letters", [b"ab", b"aeinrst", bytes(range(80)), bytes(range(256))])
+def test_transducers_have_the_same_bytes(letters: bytes) -> None:
+    random = np.random.default_rng(len(letters))
+    sizes = random.integers(1, 9, 6_000).tolist()
+    every = {bytes(random.choice(list(letters), size).tolist()) for size in sizes}
+    every |= {b"", letters, letters[1:] * 40, *(bytes([letter]) for letter in letters)}
+    for count in (0, 1, 2, len(every)):
+        keys = pa.array(sorted(every)[:count], pa.large_binary())
+        compiled = encode_fst(keys)
+        with numpy_loops():
+            assert encode_fst(keys) == compiled
+    for part in (keys[:50], keys[50:90]):
+        assert encode_fst(part) == encode_fst(pa.array(part.to_pylist(), pa.large_binary()))
+
+
+@pytest.mark.parametrize("keys", [[b"b", b"a"], [b"a", b"a"], [b"ab", b"a"], [b"", b""]])
+def test_keys_of_transducers_ascend(keys: list[bytes]) -> None:
+    with pytest.raises(ValueError, match="ascend"):
+        encode_fst(pa.array(keys, pa.large_binary()))
+
+
+def test_offsets_of_transducers_are_checked() -> None:
+    for offsets in ([0, 3], [0, 2, 1], [-1, 1], []):
+        with pytest.raises(ValueError, match="belong together"):
+            native.write_transducer(b"ab", np.array(offsets, np.int64), b"")

@@ -1,4 +1,4 @@
-"""`FstWriter`: the bytes of a transducer, as the Rust library ``fst`` writes them.
+"""The bytes of a transducer, as the Rust library ``fst`` writes them.
 
 `lance_core_text.postings.fst` documents the bytes. Keys come in ascending order: a node is written
 once no further key has it, after the nodes that it leads to. Nodes that are equal are written once,
@@ -12,6 +12,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import numpy as np
+import pyarrow as pa
+
+from lance_core_text.loops.library import is_compiled, native
 from lance_core_text.postings.fst import COMMON, MAX_UNINDEXED, VERSION
 
 _BUCKETS = 10_000
@@ -54,6 +58,17 @@ class _Open:
             self.arcs.append((self.byte, self.output, address))
             self.byte = -1
         return self.is_final, self.final_output, tuple(self.arcs)
+
+
+def encode_fst(keys: pa.Array) -> bytes:
+    """The bytes of a transducer of ``keys``, large binary values that ascend, and their indices."""
+    if is_compiled():
+        _, offsets, data = keys.buffers()
+        own = np.frombuffer(offsets or bytes(8), np.int64)[keys.offset :][: len(keys) + 1]
+        return native.write_transducer(data or b"", own, COMMON)
+    writer = FstWriter()
+    writer.add(keys.to_pylist(), 0)
+    return writer.finish()
 
 
 class FstWriter:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lance_core_text.postings.token_set import (
     FST_BYTES,
@@ -17,7 +18,7 @@ from lance_core_text.postings.token_set import (
     NUMBER_COLUMN,
     TERM_COLUMN,
 )
-from lance_core_text.write.encode_fst import FstWriter
+from lance_core_text.write.encode_fst import encode_fst
 
 
 class TokenSetWriter(Protocol):
@@ -56,7 +57,10 @@ class SortedColumn:
 
 
 class Transducer:
-    """One row with all terms, their number and the sum of their bytes."""
+    """One row with all terms, their number and the sum of their bytes.
+
+    The terms are in memory until the end.
+    """
 
     schema = pa.schema(
         [
@@ -67,17 +71,14 @@ class Transducer:
     )
 
     def __init__(self) -> None:
-        self._writer = FstWriter()
-        self._num_terms = self._term_bytes = 0
+        self._parts = [pa.array([], pa.large_binary())]
 
     def add(self, terms: pa.Array) -> None:
-        keys = terms.cast(pa.large_binary()).to_pylist()
-        self._writer.add(keys, self._num_terms)
-        self._num_terms += len(keys)
-        self._term_bytes += sum(map(len, keys))
+        self._parts.append(terms.cast(pa.large_binary()))
 
     def finish(self) -> pa.RecordBatch:
-        row = [[self._writer.finish()], [self._num_terms], [self._term_bytes]]
+        keys = pa.concat_arrays(self._parts)
+        row = [[encode_fst(keys)], [len(keys)], [pc.sum(pc.binary_length(keys)).as_py() or 0]]
         columns = [
             pa.array(values, field.type) for values, field in zip(row, self.schema, strict=True)
         ]
