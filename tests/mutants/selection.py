@@ -117,7 +117,10 @@ AREAS = {
         tuple(
             f"{_TEXT}/{name}" for name in ("analyzers", "postings", "queries", "scoring", "write")
         ),
-        ("tests/text", "tests/interop/index/test_text_interop.py"),
+        (
+            *("tests/text", "tests/interop/index/test_text_interop.py"),
+            "tests/interop/index/test_text_json_interop.py",
+        ),
         90,
     ),
 }

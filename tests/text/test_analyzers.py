@@ -6,8 +6,10 @@ import pytest
 from lance_core.errors import InvalidInputError, PluginNotFoundError
 from lance_core_text import analyze
 from lance_core_text.analyzers.analyze import analyze_texts
+from lance_core_text.analyzers.columns import analyze_column
 from lance_core_text.analyzers.filters import stop_words
 from lance_core_text.analyzers.parameters import LANGUAGES, TextParameters
+from lance_core_text.loops.library import numpy_loops
 
 PLAIN = {"stem": False, "remove_stop_words": False, "lower_case": False, "ascii_folding": False}
 
@@ -68,6 +70,28 @@ def test_whitespace_is_that_of_ascii() -> None:
 def test_raw_texts_are_one_word() -> None:
     assert terms("Hello World", base_tokenizer="raw", **PLAIN) == ["Hello World"]
     assert terms("", base_tokenizer="raw") == []
+
+
+def test_raw_texts_are_those_of_their_rows() -> None:
+    texts = pa.array(["a b", None, "", "é"], pa.large_string())
+    found = analyze_texts(texts, TextParameters.of({**PLAIN, "base_tokenizer": "raw"}))
+    assert found.texts.tolist() == [0, 3]
+    assert found.positions.tolist() == [0, 0]
+    assert [found.starts.tolist(), found.stops.tolist()] == [[0, 0], [3, 2]]
+
+
+def test_offsets_of_words_are_ranges_without_compiled_loops() -> None:
+    texts = pa.array(["ab", None, "cd éf"], pa.large_string())
+    with numpy_loops():
+        found = analyze_texts(texts, TextParameters.of(PLAIN))
+    assert [found.starts.tolist(), found.stops.tolist()] == [[0, 0, 3], [2, 2, 6]]
+
+
+def test_lists_with_nulls_and_empty_texts_are_one_text() -> None:
+    lists = pa.array([["", None, "a", "", "b"], None, [], [None]], pa.list_(pa.string()))
+    found = analyze_column(lists, TextParameters.of(PLAIN))
+    assert found.texts.tolist() == [0, 0]
+    assert found.starts.tolist() == [0, 3]
 
 
 def test_ngrams_are_characters_across_spaces() -> None:

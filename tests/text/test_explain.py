@@ -44,6 +44,13 @@ QUERIES: dict[str, Any] = {
             (Occur.MUST_NOT, MatchQuery("w9", "u")),
         ]
     ),
+    "clauses of a column": BooleanQuery(
+        [
+            (Occur.MUST, MatchQuery("w0", "t")),
+            (Occur.SHOULD, MatchQuery("w2 w1", "t")),
+            (Occur.MUST_NOT, MatchQuery("w9", "t")),
+        ]
+    ),
     "boost": BoostQuery(MatchQuery("w0 w4", "t"), MatchQuery("w3 w2", "u"), negative_boost=0.3),
     "columns": MultiMatchQuery("w4 w8", ["t", "u"], boosts=[1.3, 0.7]),
     "text": "w4 w8",
@@ -113,7 +120,22 @@ def _check(part: Explanation) -> None:
         _check(each)
 
 
-@pytest.mark.parametrize("name", ["words", "all words", "phrase", "boolean", "columns"])
+def test_a_boost_names_the_negative_query_where_it_matches(tmp_path: Path) -> None:
+    dataset = lance.write_dataset(pa.table({"t": ["a b", "a"]}), tmp_path / "t")
+    dataset.create_scalar_index("t", "INVERTED", remove_stop_words=False)
+    query = BoostQuery(MatchQuery("a", "t"), MatchQuery("b", "t"), negative_boost=0.3)
+    both, only = (explain_score(dataset, query, row_address=row) for row in (0, 1))
+    assert len(both.details) == 3
+    assert len(only.details) == 1
+    positive, factor, negative = (part.value for part in both.details)
+    assert factor == 0.3
+    assert both.value == pytest.approx(positive - factor * negative, rel=1e-6)
+    assert only.value == only.details[0].value
+
+
+@pytest.mark.parametrize(
+    "name", ["words", "all words", "phrase", "boolean", "clauses of a column", "columns"]
+)
 def test_rows_that_do_not_match_are_an_error(table: lance.LanceDataset, name: str) -> None:
     query = QUERIES[name]
     matching = set(table.to_table(["id"], full_text_query=query)["id"].to_pylist())

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from lance_core.errors import CorruptFileError
+from lance_core_text.analyzers.parameters import TextParameters
 from lance_core_text.postings.bit_packing import pack, unpack
 from lance_core_text.postings.blocks import BlockLayout, decode_blocks
 from lance_core_text.postings.fst import Fst
+from lance_core_text.postings.index_files import IndexMetadata
+from lance_core_text.postings.positions import Streams, decode_streams
 from lance_core_text.postings.varints import decode_varints, encode_varints
 from lance_core_text.write.encode_blocks import BlockBounds, encode_blocks
 from lance_core_text.write.posting_format import PostingFormat
@@ -98,3 +105,21 @@ def _cut(offsets: np.ndarray, count: int) -> np.ndarray:
 def test_other_bytes_are_no_transducer(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"transducer|node"):
         Fst(pa.py_buffer(data)).get(b"a") or Fst(pa.py_buffer(data[:10]))
+
+
+def test_streams_have_the_documents_of_their_list() -> None:
+    streams = Streams(np.array([0]), np.array([2]), np.array([2]))
+    with pytest.raises(ValueError, match="other documents"):
+        decode_streams(np.array([3, 4], np.uint8), streams, np.array([1, 1, 1]))
+
+
+@pytest.mark.parametrize(
+    "partitions", ["[1.5]", "[-1]", "[true]", "[1, 1]", "{}", "[9223372036854775808]"]
+)
+def test_numbers_of_partitions_are_checked(partitions: str) -> None:
+    metadata = {"params": TextParameters().to_json(), "partitions": partitions}
+    reader = SimpleNamespace(metadata=metadata, path="metadata.lance")
+    folder: Any = SimpleNamespace(reader=lambda name: reader)
+    with pytest.raises(CorruptFileError) as caught:
+        IndexMetadata.of(folder)
+    assert caught.value.field == "partitions"

@@ -147,6 +147,10 @@ def test_the_best_of_several_columns_counts(table: lance.LanceDataset) -> None:
     assert_equal(found(table, {"query": "w7", "columns": ["t", "u"]}), plain)
 
 
+def test_columns_have_the_same_boost_by_default() -> None:
+    assert MultiMatchQuery("w1", ["t", "u", "v"]).boosts == [1.0, 1.0, 1.0]
+
+
 def test_a_filter_chooses_rows_before_they_are_ranked(table: lance.LanceDataset) -> None:
     documents = split(texts(ROWS))
     some = dict(enumerate(row for row in range(ROWS) if row % 10 == 4))

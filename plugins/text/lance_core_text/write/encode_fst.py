@@ -65,7 +65,8 @@ def encode_fst(keys: pa.Array) -> bytes:
     if is_compiled():
         _, offsets, data = keys.buffers()
         own = np.frombuffer(offsets or bytes(8), np.int64)[keys.offset :][: len(keys) + 1]
-        return native.write_transducer(data or b"", own, COMMON)
+        letters = np.frombuffer(data or b"", np.uint8)
+        return native.write_transducer(letters, own, np.frombuffer(COMMON, np.uint8))
     writer = FstWriter()
     writer.add(keys.to_pylist(), 0)
     return writer.finish()
