@@ -75,5 +75,24 @@ EQUIVALENT: dict[str, str] = {
     "lance_core.datafile.binary_copy.merge_groups:_have_buffers: 0 -> 1": (
         "without forms there are no pages, so that the first buffer of each is that of none"
     ),
+    "lance_core_text.queries.clauses:Clause.is_phrase: len(self.words) > 1 -> "
+    "len(self.words) >= 1": "each document with the word has a phrase of it alone",
+    "lance_core_text.queries.words:_words: position - first -> position + first": (
+        "positions of words are only compared with each other"
+    ),
+    "lance_core_text.scoring.rank_partition:is_rankable: not is_compiled() or len(clauses) > "
+    "MAX_COUNTED -> len(clauses) > MAX_COUNTED": (
+        "in a process with compiled loops, they return what numpy does"
+    ),
+    "lance_core_text.scoring.scorer:PartitionScorer._prepared: raise "
+    "ValueError(f'{count} blocks for {blocks.length} documents') -> pass": (
+        "the compiled loop refuses these buffers, too, with another text"
+    ),
+    "lance_core_text.analyzers.columns:_joined: False -> True": (
+        "numbers without nulls are never copied"
+    ),
+    "lance_core_text.write.encode_blocks:_encode_rest: 0 -> 1": (
+        "the first difference is that of a first document, which is replaced"
+    ),
 }
 """By key, the reason."""

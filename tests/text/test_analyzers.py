@@ -134,6 +134,15 @@ def test_whole_identifiers_have_the_position_of_their_first_part() -> None:
     assert found.positions.tolist() == [0, 1, 2, 2, 3, 0, 0, 1]
 
 
+def test_identifiers_without_parts_are_one_word() -> None:
+    found = analyze("foo _bar_ baz", base_tokenizer="code", split_identifiers=True)
+    assert [(token.start, token.stop, token.position) for token in found] == [
+        (0, 3, 0),
+        (4, 9, 1),
+        (10, 13, 2),
+    ]
+
+
 def test_identifiers_are_whole_by_default() -> None:
     assert terms("The getUsers += snake_case", base_tokenizer="code") == [
         *("the", "getusers", "snake_case"),
