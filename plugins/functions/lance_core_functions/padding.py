@@ -24,6 +24,9 @@ from lance_core.sql_functions import (
 MAX_LENGTH = (1 << 31) - 1
 """Maximum characters of a padded text; pylance has the same limit."""
 
+_MAX_LISTED = 1000
+"""Maximum characters of a padding that is taken from a list of all up to the longest."""
+
 _Int64Array = npt.NDArray[np.int64]
 
 
@@ -55,32 +58,59 @@ def padded(text: Datum, length: Datum, fill: Datum, what: str) -> Datum:
     arguments = [text, length, fill]
     sizes = [len(value) for value in arguments if not isinstance(value, pa.Scalar)]
     num_rows = sizes[0] if sizes else 1
-    texts, lengths, fills = (
-        pa.repeat(value, num_rows) if isinstance(value, pa.Scalar) else value for value in arguments
-    )
-    result = _padded(texts, lengths, fills, what)
+    if isinstance(text, pa.Scalar):
+        text = pa.repeat(text, num_rows)
+    result = _padded(text, length, fill, what)
     return result if sizes else result[0]
 
 
-def _padded(texts: pa.Array, lengths: pa.Array, fills: pa.Array, what: str) -> pa.Array:
+def _padded(texts: pa.Array, length: Datum, fill: Datum, what: str) -> pa.Array:
     data_type = texts.type
-    is_valid = pc.and_(pc.is_valid(lengths), pc.and_(pc.is_valid(texts), pc.is_valid(fills)))
-    texts, fills = (pc.fill_null(side.cast(pa.large_string()), "") for side in (texts, fills))
+    lengths = pa.repeat(length, len(texts)) if isinstance(length, pa.Scalar) else length
+    is_valid = pc.and_(pc.is_valid(lengths), pc.and_(pc.is_valid(texts), pc.is_valid(fill)))
+    texts, fill = (pc.fill_null(side.cast(pa.large_string()), "") for side in (texts, fill))
     count = np.where(np.asarray(is_valid), _lengths(lengths), 0)
     if (count > MAX_LENGTH).any():
         check_added(what, int(count.max()))
+    own = np.asarray(pc.utf8_length(texts))
+    missing = np.maximum(count - own, 0)
+    if (count >= own).all():
+        heads = texts
+    elif isinstance(length, pa.Scalar) and length.is_valid:
+        heads = pc.utf8_slice_codeunits(texts, 0, max(length.as_py(), 0))
+    else:
+        heads = prefixes(texts, count)
+    if isinstance(fill, pa.Scalar) and missing.max(initial=0) <= _MAX_LISTED:
+        parts = [_listed(fill.as_py(), missing, what)]
+    else:
+        fills = pa.repeat(fill, len(texts)) if isinstance(fill, pa.Scalar) else fill
+        parts = _repeated(fills, missing, what)
+    parts = [*parts, heads] if what == "lpad" else [heads, *parts]
+    result = pc.binary_join_element_wise(*parts, pa.scalar("", pa.large_string()))
+    if not pc.all(is_valid).as_py():
+        result = pc.if_else(is_valid, result, pa.scalar(None, result.type))
+    return result.cast(data_type)
+
+
+def _listed(fill: str, missing: _Int64Array, what: str) -> pa.LargeStringArray:
+    """A padding of ``missing[i]`` characters for each text, out of a list of all paddings."""
+    most = int(missing.max(initial=0))
+    whole = fill * (most // max(1, len(fill)) + 1)
+    paddings = pa.array([whole[:size] for size in range(most + 1)], pa.large_string())
+    # In floats: the sum may exceed 64 bits.
+    sizes = np.asarray(pc.binary_length(paddings)).astype(np.float64)
+    check_added(what, int(np.bincount(missing, minlength=most + 1) @ sizes))
+    return paddings.take(pa.array(missing))
+
+
+def _repeated(fills: pa.Array, missing: _Int64Array, what: str) -> list[pa.LargeStringArray]:
+    """The same, in two parts, from a fill of its own for each text."""
     fill_count = np.asarray(pc.utf8_length(fills))
-    missing = np.maximum(count - np.asarray(pc.utf8_length(texts)), 0) * (fill_count > 0)
-    whole, part = np.divmod(missing, np.maximum(fill_count, 1))
+    whole, part = np.divmod(missing * (fill_count > 0), np.maximum(fill_count, 1))
     # In floats: the product of both may exceed 64 bits.
     added = (whole + (part > 0)).astype(np.float64) @ np.asarray(pc.binary_length(fills))
     check_added(what, int(added))
-    heads = prefixes(texts, count)
-    padding = pc.binary_repeat(fills, pa.array(whole))
-    parts = [padding, prefixes(fills, part)]
-    parts = [*parts, heads] if what == "lpad" else [heads, *parts]
-    result = pc.binary_join_element_wise(*parts, pa.scalar("", pa.large_string()))
-    return pc.if_else(is_valid, result, pa.scalar(None, result.type)).cast(data_type)
+    return [pc.binary_repeat(fills, pa.array(whole)), prefixes(fills, part)]
 
 
 def _lengths(lengths: pa.Array) -> _Int64Array:

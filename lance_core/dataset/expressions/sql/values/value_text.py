@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -145,7 +146,39 @@ def _moment(value: Datum) -> Datum:
         return _rewritten(value, _DATE)
     if pa.types.is_date64(value.type):
         value = pc.cast(value, pa.timestamp("ms"))
-    return _rewritten(value, _TIMESTAMP)
+    if isinstance(value, pa.Scalar):
+        return _rewritten(value, _TIMESTAMP)
+    return by_chunk(_timestamp)(value)
+
+
+def _timestamp(values: pa.Array) -> pa.Array:
+    """The texts of an array; those of the years 0 to 9999 have one width, and numpy cuts them."""
+    digits = {"s": 0, "ms": 3, "us": 6, "ns": 9}[values.type.unit]
+    point, stop = 19, 19 + (digits and 1 + digits)
+    filled = pc.fill_null(values, pa.scalar(0, values.type)) if values.null_count else values
+    table = _table(pc.cast(filled, pa.string()), stop + (values.type.tz is not None))
+    if table is None or (values.type.tz is not None and (table[:, -1] != ord("Z")).any()):
+        return _rewritten(values, _TIMESTAMP)
+    table[:, 10] = ord("T")
+    is_kept = np.ones(table.shape, np.bool_)
+    for first in range(point + 1, stop, 3):
+        is_zero = (table[:, first:stop] == ord("0")).all(axis=1)
+        is_kept[is_zero, first - (first == point + 1) : stop] = False
+    ends = np.zeros(len(table) + 1, np.int32)
+    is_kept.sum(axis=1).cumsum(out=ends[1:])
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(table[is_kept])]
+    text = pa.Array.from_buffers(pa.string(), len(table), buffers)
+    return pc.if_else(values.is_valid(), text, None) if values.null_count else text
+
+
+def _table(text: pa.StringArray, width: int) -> npt.NDArray[np.uint8] | None:
+    """A row with the bytes of each text, if each has ``width``; else None."""
+    offsets = np.frombuffer(text.buffers()[1] or bytes(4), np.int32)[text.offset :]
+    offsets = offsets[: len(text) + 1]
+    if not len(text) or (offsets[1:] - offsets[:-1] != width).any():
+        return None
+    data = np.frombuffer(text.buffers()[2], np.uint8)[offsets[0] : offsets[-1]]
+    return data.reshape(-1, width).copy()
 
 
 def check_years(value: Datum) -> None:

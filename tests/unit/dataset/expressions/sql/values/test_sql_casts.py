@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from lance_core.dataset.expressions.filters import as_value
+from lance_core.dataset.expressions.sql.values.value_text import text_kernel
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from tests.each_case import each_case
 from tests.unit.dataset.expressions.sql_tables import INF, NAN, values
@@ -276,3 +277,22 @@ def test_bytes_that_do_not_fit_are_errors_and_null_in_a_try_cast(source: pa.Data
     for text, row in (("CAST(s AS string)", 3), ("arrow_cast(s, 'FixedSizeBinary(2)')", 4)):
         with pytest.raises(InvalidInputError, match=r"CAST: b'.*' is not in range as"):
             values(text, data.slice(row, 1))
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "+02:00"])
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_timestamps_of_an_array_have_the_texts_of_single_ones(unit: str, zone: str | None) -> None:
+    second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    parts = [0, 1, second // 10, second // 1000, second // 1000 + second // 10, second - 1]
+    years = [0, 951_827_696, -1, -6_000_000_000, 4_102_444_799]
+    counts = [None, *(year * second + part for year in years for part in parts), None]
+    type_ = pa.timestamp(unit, zone)
+    cases = [pa.array(counts, type_), pa.array(counts, type_)[1:-1], pa.array(counts[:1], type_)]
+    if unit == "s":
+        cases.append(pa.array([*counts, 253_402_300_800, -62_198_755_200], type_))
+    for array in cases:
+        kernel = text_kernel(type_)
+        assert kernel is not None
+        texts = kernel(array)
+        texts.validate(full=True)
+        assert texts.to_pylist() == [kernel(one).as_py() for one in array]
