@@ -10,16 +10,12 @@ import random
 import time
 import uuid
 from collections.abc import Callable
+from functools import partial
 
 from lance_core.lazy_dataclass import dataclass
 
-
-def _uptime() -> float:
-    """Monotonic seconds; they include time while the machine is suspended if the OS counts it."""
-    return time.clock_gettime(_UPTIME)
-
-
-_UPTIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_uptime = partial(time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+"""Monotonic seconds; they include time while the machine is suspended if the OS counts it."""
 
 
 @dataclass(frozen=True, slots=True)

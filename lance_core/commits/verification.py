@@ -43,6 +43,8 @@ class CommitVerification:
         self._has_folder = isinstance(unchecked(handler), DirectoryCommitHandler)
         self._is_free = store.has_views and self._has_folder
         """True if checking the table costs no request."""
+        self._brings_files = not isinstance(transaction.operation, Clone | Restore)
+        """True if the transaction adds files; the files of an old version are kept with it."""
         self._found_files = False
         self._listed: tuple[ManifestFile, ManifestFile | None, Sequence[NewFile]] | None = None
 
@@ -114,8 +116,3 @@ class CommitVerification:
             return not exists(self._store, made.location.path)
         except Exception:  # it may still exist
             return False
-
-    @property
-    def _brings_files(self) -> bool:
-        """True if the transaction adds files; the files of an old version are kept with it."""
-        return not isinstance(self._transaction.operation, Clone | Restore)

@@ -184,28 +184,30 @@ class AlignedOutput:
         the global buffers after the ``FileDescriptor``.
         """
         descriptor = file_pb2.FileDescriptor(
-            schema=file_pb2.Schema(fields=schema.to_proto(), metadata=encode_metadata(metadata)),
+            schema=file_pb2.Schema(
+                fields=schema.to_proto(), metadata=encode_metadata(metadata) or None
+            ),
             length=num_rows,
         )
-        description = self._write(descriptor.SerializeToString(deterministic=True))
-        column_metadata = self.position
+        description = descriptor.SerializeToString(deterministic=True)
+        # One write: most files are small, and each write costs as much as their metadata.
+        start, column_metadata = self.position, self.position + len(description)
         sizes = np.fromiter(map(len, columns), np.int64, len(columns))
-        starts = column_metadata + np.cumsum(sizes) - sizes
-        self._write(b"".join(columns))
-        column_table = self._write_table(starts, sizes)
-        ranges = np.array([(start, stop - start) for start, stop in (description, *buffers)])
-        buffer_table = self._write_table(*ranges.T)
+        table = np.empty((len(columns), 2), "<u8")
+        table[:, 1] = sizes
+        table[:, 0] = column_metadata + sizes.cumsum() - sizes
+        column_table = column_metadata + int(sizes.sum())
+        globals_ = [(start, column_metadata), *buffers]
+        own = np.array([(first, stop - first) for first, stop in globals_], "<u8")
+        buffer_table = column_table + table.nbytes
         version = self.version
         footer = Footer(
-            column_metadata, column_table, buffer_table, 1 + len(buffers), len(columns), version
+            column_metadata, column_table, buffer_table, len(globals_), len(columns), version
         )
-        self._write(footer.to_bytes())
+        parts = (description, *columns, table.tobytes(), own.tobytes(), footer.to_bytes())
+        self._write(b"".join(parts))
         ids = column_of_schema(schema, version)
         return FileWriteResult(num_rows, self.position, tuple(ids), tuple(ids.values()), version)
-
-    def _write_table(self, starts: Int64Array, sizes: Int64Array) -> int:
-        """Write a table of positions and lengths; returns its position."""
-        return self._write(np.stack([starts, sizes], axis=1).astype("<u8").tobytes()).start
 
     def _write(self, data: BytesLike) -> ByteRange:
         start = self.position

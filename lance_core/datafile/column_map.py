@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from lance_core.encodings.page import Column
 from lance_core.encodings.v2_0.base import is_byte_lists
@@ -30,8 +30,12 @@ def column_of(fields: Sequence[Field], version: FileVersion) -> dict[int, int]:
     return {field.id: index for index, field in enumerate(column_fields(fields, version))}
 
 
-def column_of_schema(schema: Schema, version: FileVersion) -> dict[int, int]:
+def column_of_schema(schema: Schema, version: FileVersion) -> Mapping[int, int]:
     """`column_of` of all fields of ``schema``."""
+    return schema.derived(f"columns in {version.value}", lambda: _of_schema(schema, version))
+
+
+def _of_schema(schema: Schema, version: FileVersion) -> Mapping[int, int]:
     if schema.is_plain:
         return dict(zip(schema.field_ids, range(schema.num_fields), strict=True))
     return column_of(schema.fields, version)

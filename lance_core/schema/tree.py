@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -128,21 +129,12 @@ class Schema:
         """The schema of new data; ids are assigned depth first from ``first_id``.
 
         Raises `UnsupportedFeatureError` for a type that the format does not have, and
-        `InvalidInputError` for names that are empty, duplicate or (top level) dotted.
+        `InvalidInputError` for names that are empty, duplicate or (top level) dotted. Schemas of
+        few columns are cached, with what is derived from them.
         """
-        try:
-            metadata = {k.decode(): v.decode() for k, v in (schema.metadata or {}).items()}
-        except UnicodeDecodeError as error:
-            raise InvalidInputError(f"the schema's metadata is not valid UTF-8: {error}") from error
-        if len(schema) >= MIN_PLAIN_FIELDS:
-            from lance_core.schema.plain_fields import plain_from_arrow
-
-            plain = plain_from_arrow(schema, first_id)
-            if plain is not None:
-                made = cls.from_plain(plain, metadata)
-                made.derived("storage", schema.remove_metadata)
-                return made
-        return cls(fields_from_arrow(list(schema), itertools.count(first_id)), metadata)
+        if len(schema) < MIN_PLAIN_FIELDS:
+            return _recent_schema(_ArrowKey(schema), first_id)
+        return _new_schema(schema, first_id)
 
     @classmethod
     def from_proto(
@@ -277,6 +269,49 @@ class Schema:
     def without_ids(self, ids: Iterable[int]) -> Schema:
         """The schema without these fields; a parent that loses all children is removed too."""
         return dataclasses.replace(self, fields=without_ids(self.fields, frozenset(ids)))
+
+
+def _new_schema(schema: pa.Schema, first_id: int) -> Schema:
+    try:
+        metadata = {k.decode(): v.decode() for k, v in (schema.metadata or {}).items()}
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"the schema's metadata is not valid UTF-8: {error}") from error
+    if len(schema) >= MIN_PLAIN_FIELDS:
+        from lance_core.schema.plain_fields import plain_from_arrow
+
+        plain = plain_from_arrow(schema, first_id)
+        if plain is not None:
+            made = Schema.from_plain(plain, metadata)
+            made.derived("storage", schema.remove_metadata)
+            return made
+    return Schema(fields_from_arrow(list(schema), itertools.count(first_id)), metadata)
+
+
+class _ArrowKey:
+    """An Arrow schema that is equal to others with the same fields and metadata."""
+
+    __slots__ = ("_schema",)
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._schema
+
+    def __hash__(self) -> int:
+        # The types of extensions need not be hashable.
+        return hash(tuple(self._schema.names))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ArrowKey) and bool(
+            self._schema.equals(other._schema, check_metadata=True)
+        )
+
+
+@lru_cache(maxsize=32)
+def _recent_schema(key: _ArrowKey, first_id: int) -> Schema:
+    return _new_schema(key.schema, first_id)
 
 
 def _lineages(fields: Sequence[Field]) -> dict[int, tuple[Field, ...]]:

@@ -46,7 +46,10 @@ def stored_schema(data: pa.Schema, version: FileVersion, table: Schema | None) -
     """
     if not version.stores.blobs_v2:
         return data
-    if table is not None and table.derived("has_blobs_v1", lambda: _has_blobs_v1(table)):
+    if table is not None and (
+        table.derived("has_blobs_v1", lambda: _has_blobs_v1(table))
+        or data.equals(table.to_arrow(), check_metadata=True)
+    ):
         return data
     return upgraded(data)
 

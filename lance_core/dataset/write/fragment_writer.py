@@ -157,10 +157,7 @@ class _FragmentWriter:
         self._options = options
         self._done = done
         self._progress = options.progress or NoopFragmentWriteProgress()
-        files = options.files
-        limits = page_limits(schema.num_fields, files.data_cache_bytes, files.max_page_bytes)
         self._row_bits = schema.row_bits()
-        self._min_part_bytes = limits.flush_bytes // 8
         self._file: FileOutput | None = None
         self._side: SideFiles | None = None
         self._name = ""
@@ -208,11 +205,17 @@ class _FragmentWriter:
         file = self._file
         assert file is not None
         rows = self._options.max_rows_per_file - file.num_rows
-        # Smaller parts only take longer: the size of a file grows when a page is full.
-        free = max(self._options.max_bytes_per_file - file.tell(), self._min_part_bytes)
+        free = self._options.max_bytes_per_file - file.tell()
         if self._options.splits_batches and self._may_exceed(batch, free):
+            free = max(free, self._min_part_bytes())
             rows = min(rows, free * batch.num_rows // max(batch.nbytes, 1))
         return max(1, rows)
+
+    def _min_part_bytes(self) -> int:
+        """Smaller parts only take longer: the size of a file grows when a page is full."""
+        files = self._options.files
+        limits = page_limits(self._schema.num_fields, files.data_cache_bytes, files.max_page_bytes)
+        return limits.flush_bytes // 8
 
     def _may_exceed(self, batch: pa.RecordBatch, limit: int) -> bool:
         """False if ``batch`` certainly has at most ``limit`` bytes.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 
 from lance_core.errors import LanceError, ObjectNotFoundError, OutcomeUnknownError, StoreError
@@ -40,7 +41,7 @@ class _Phase:
     __slots__ = ("_path", "_translate", "_where")
 
     def __init__(
-        self, path: str, where: str, translate: Callable[[OSError, str, str], OSError]
+        self, translate: Callable[[OSError, str, str], OSError], path: str, where: str
     ) -> None:
         self._path = path
         self._where = where
@@ -57,26 +58,6 @@ class _Phase:
     ) -> None:
         if isinstance(value, OSError) and not isinstance(value, LanceError):
             raise self._translate(value, self._path, self._where) from value
-
-
-def reading(path: str, where: str) -> _Phase:
-    """Errors in this block are read errors; see `read_error`."""
-    return _Phase(path, where, read_error)
-
-
-def preparing(path: str, where: str) -> _Phase:
-    """Errors in this block occur before a write is visible: `StoreError`."""
-    return _Phase(path, where, _refused)
-
-
-def publishing(path: str, where: str) -> _Phase:
-    """Errors in this block are publication errors: `StoreError` or `OutcomeUnknownError`."""
-    return _Phase(path, where, _refused_or_unknown)
-
-
-def settling(path: str, where: str) -> _Phase:
-    """Errors in this block occur after a write is visible: `OutcomeUnknownError`."""
-    return _Phase(path, where, _unsettled)
 
 
 def read_error(error: OSError, path: str, where: str) -> OSError:
@@ -99,3 +80,16 @@ def _unsettled(error: OSError, path: str, where: str) -> OSError:
     return OutcomeUnknownError(
         f"{path!r} in {where} was written, but may not survive a power failure: {error}"
     )
+
+
+reading = partial(_Phase, read_error)
+"""Errors in the block of ``reading(path, where)`` are read errors; see `read_error`."""
+
+preparing = partial(_Phase, _refused)
+"""Errors in this block occur before a write is visible: `StoreError`."""
+
+publishing = partial(_Phase, _refused_or_unknown)
+"""Errors in this block are publication errors: `StoreError` or `OutcomeUnknownError`."""
+
+settling = partial(_Phase, _unsettled)
+"""Errors in this block occur after a write is visible: `OutcomeUnknownError`."""

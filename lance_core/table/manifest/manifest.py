@@ -185,7 +185,7 @@ class Manifest:
         """The message without the fragments and without the positions of the file's sections."""
         message = table_pb2.Manifest(
             fields=self.schema.to_proto(),
-            schema_metadata=encode_metadata(self.schema.metadata),
+            schema_metadata=encode_metadata(self.schema.metadata) or None,
             version=self.version,
             version_aux_data=self.version_aux_data,
             tag=self.tag,
@@ -196,9 +196,9 @@ class Manifest:
             writer_version=self.writer_version.to_proto() if self.writer_version else None,
             next_row_id=self.next_row_id,
             data_format=self.data_format.to_proto() if self.data_format else None,
-            config=self.config,
+            config=self.config or None,
             base_paths=[base.to_proto() for base in self.base_paths],
-            table_metadata=self.table_metadata,
+            table_metadata=self.table_metadata or None,
             branch=self.branch,
             max_allocated_field_id=self.carried.max_allocated_field_id,
             clustering=self.carried.clustering,

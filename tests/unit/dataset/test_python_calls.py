@@ -1,10 +1,12 @@
-"""How many Python functions small reads call: it is these calls that a small read costs."""
+"""How many Python functions reads and writes of few rows call: it is these that they cost."""
 
 from __future__ import annotations
 
 import sys
+import uuid
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from types import FrameType
 
 import pyarrow as pa
@@ -23,6 +25,46 @@ READS: dict[str, tuple[int, Callable[[lance_core.LanceDataset], object]]] = {
     "take": (310, lambda ds: ds.take(TAKEN)),
 }
 """By name: the maximum number of calls, and the read."""
+
+TEN = pa.table(
+    {
+        "id": pa.array(range(ROWS, ROWS + 10)),
+        "s": [f"name {number}" for number in range(10)],
+        "f": [number / 3 for number in range(10)],
+        "v": pa.FixedSizeListArray.from_arrays(pa.array([1.0, 2.0] * 20, pa.float32()), 4),
+    }
+)
+
+
+def _create(folder: str) -> None:
+    lance_core.write_dataset(TEN, f"{folder}/{uuid.uuid4()}")
+
+
+def _append(folder: str) -> None:
+    lance_core.write_dataset(TEN, f"{folder}/table", mode="append")
+
+
+def _delete(folder: str) -> None:
+    lance_core.dataset(f"{folder}/table").delete("id = 5")
+
+
+def _update(folder: str) -> None:
+    lance_core.dataset(f"{folder}/table").update({"f": "f + 1"}, where="id = 7")
+
+
+def _merge(folder: str) -> None:
+    merge = lance_core.dataset(f"{folder}/table").merge_insert("id")
+    merge.when_matched_update_all().when_not_matched_insert_all().execute(TEN)
+
+
+WRITES: dict[str, tuple[int, Callable[[str], None]]] = {
+    "create": (1700, _create),
+    "append": (1500, _append),
+    "delete": (1430, _delete),
+    "update": (3440, _update),
+    "merge": (3200, _merge),
+}
+"""By name: the maximum number of calls, and the write, to the table of a folder."""
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +111,21 @@ def test_a_small_read_makes_few_calls(
     if FastPaths.is_plain:
         limit *= 2
     assert calls_of(partial(read, table)) <= limit
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_of_few_rows_makes_few_calls(name: str, tmp_path: Path) -> None:
+    rows = pa.table(
+        {
+            "id": pa.array(range(100)),
+            "s": [f"name {number}" for number in range(100)],
+            "f": [number / 3 for number in range(100)],
+            "v": pa.FixedSizeListArray.from_arrays(pa.array([1.0] * 400, pa.float32()), 4),
+        }
+    )
+    lance_core.write_dataset(rows, tmp_path / "table")
+    limit, write = WRITES[name]
+    if FastPaths.is_plain:
+        limit *= 2
+    # A commit that takes long, as beside other processes, checks more.
+    assert min(calls_of(partial(write, str(tmp_path))) for _ in range(2)) <= limit

@@ -241,10 +241,11 @@ def _kinds(layers: Sequence[Layer]) -> list[int]:
     A struct around a list is always nullable: pylance cannot read rows of several pages of which
     only some declare it.
     """
-    kinds = []
-    last_list = max(
-        (n for n, layer in enumerate(layers) if isinstance(layer, ListLayer)), default=-1
-    )
+    kinds: list[int] = []
+    last_list = -1
+    for number, layer in enumerate(layers):
+        if isinstance(layer, ListLayer):
+            last_list = number
     visible: BoolArray | None = None  # slots that are not null and not inside a null struct
     is_nullable = False
     for number, layer in enumerate(layers):
@@ -263,4 +264,4 @@ def _kinds(layers: Sequence[Layer]) -> list[int]:
         else:
             kinds.append(REPDEF_EMPTYABLE_LIST if has_empty else REPDEF_ALL_VALID_LIST)
         visible, is_nullable = None, False
-    return [int(kind) for kind in kinds]
+    return kinds

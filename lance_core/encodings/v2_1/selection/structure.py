@@ -40,6 +40,8 @@ def choose_structure(values: Values, options: FieldOptions) -> Structure:
     if isinstance(values, StructValues):
         is_fixed = all(isinstance(child, FixedWidth) for child in values.children)
         return Structure.MINI_BLOCK if is_fixed else Structure.FULL_ZIP
+    if isinstance(values, FixedSizeListValues) and not (values.values.bits and values.values.count):
+        return Structure.FULL_ZIP  # no chunk can store lists without a non-null item
     requested = options.structural_encoding
     if requested is None:
         return Structure.MINI_BLOCK if _width(values) < NARROW else Structure.FULL_ZIP

@@ -16,7 +16,6 @@ from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.arrow.take import filter_rows
 from lance_core.encodings.plugin_values.value_encoding import find_value_encoding
 from lance_core.encodings.v2_1.codecs.arrow_values import values_of
-from lance_core.encodings.v2_1.codecs.values import FixedSizeListValues
 from lance_core.encodings.v2_1.levels.repdef import ravel
 from lance_core.encodings.v2_1.pages.constant.writer import (
     constant_of,
@@ -120,7 +119,7 @@ class PageEncoder:
             stored = StoredDictionary(items, data, dictionary.count)
             return self._mini_block(leaf, levels, dictionary.indices, stored)
         values = values_of(leaf.values)
-        if _has_no_items(values) or choose_structure(values, self.options) is Structure.FULL_ZIP:
+        if choose_structure(values, self.options) is Structure.FULL_ZIP:
             return self._full_zip(leaf, levels)
         return self._mini_block(leaf, levels, values, None)
 
@@ -155,13 +154,6 @@ class PageEncoder:
         values = values_of(array)
         encoded = per_value(values, array.type, self.options, self.context)
         return full_zip_page(levels, encoded)
-
-
-def _has_no_items(values: Values) -> bool:
-    """True for fixed-size lists without a non-null item at the innermost level."""
-    if not isinstance(values, FixedSizeListValues):
-        return False
-    return not (values.values.bits and values.values.count)
 
 
 def _parts(leaf: Leaf, levels: Levels) -> Iterator[Leaf]:
