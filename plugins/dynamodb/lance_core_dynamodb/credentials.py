@@ -6,9 +6,7 @@ the profile or the machine, else `LAST_REGION`. pylance uses the same order.
 
 from __future__ import annotations
 
-import functools
 import os
-from pathlib import Path
 from typing import Any
 
 import boto3
@@ -18,7 +16,7 @@ from botocore.utils import IMDSRegionProvider
 
 from lance_core_dynamodb import options as names
 from lance_core_dynamodb.options import Access
-from lance_core_remote.aws_sessions import SESSIONS
+from lance_core_remote.aws_sessions import SESSIONS, shared_loader
 from lance_core_remote.option_values import take_boolean
 
 LAST_REGION = "us-west-2"
@@ -37,7 +35,8 @@ def session_of(access: Access) -> tuple[boto3.Session, str]:
         return registered, access.region or own or access.default_region or LAST_REGION
     session = Session(profile=identity.get(names.PROFILE))
     session.user_agent_name = "lance-core-dynamodb"  # otherwise boto3 adds its own name
-    session.register_component("data_loader", _loader(session.get_config_variable("data_path")))
+    loader = shared_loader(loaders, session.get_config_variable("data_path"))
+    session.register_component("data_loader", loader)
     if names.METADATA in identity:
         session.set_config_variable("ec2_metadata_service_endpoint", identity[names.METADATA])
     if names.METADATA_VERSION_1 in identity:
@@ -59,23 +58,6 @@ def _region(session: Session, access: Access) -> str:
         or IMDSRegionProvider(session).provide()
         or LAST_REGION
     )
-
-
-class _SharedLoader(loaders.Loader):  # type: ignore[misc]  # botocore has no types
-    """Service descriptions, read once for all sessions; reading them dominates session creation.
-
-    The list of paths is a copy, because each new boto3 session appends to it.
-    """
-
-    @property
-    def search_paths(self) -> list[str]:
-        return [*super().search_paths]
-
-
-@functools.cache
-def _loader(data_path: str | None) -> loaders.Loader:
-    paths = [Path(path).expanduser() for path in (data_path or "").split(os.pathsep) if path]
-    return _SharedLoader(extra_search_paths=[str(path) for path in paths])
 
 
 def _provider(access: Access, session: Session) -> credentials.CredentialProvider | None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from pathlib import Path
 from typing import Any
 
 import boto3
@@ -14,7 +12,7 @@ from botocore import credentials, loaders
 from botocore.config import Config
 from botocore.session import Session
 
-from lance_core_remote.aws_sessions import SESSIONS
+from lance_core_remote.aws_sessions import SESSIONS, shared_loader
 from lance_core_s3.options import CredentialSettings
 
 DEFAULT_REGION = "us-east-1"
@@ -33,7 +31,8 @@ def session_of(chosen: CredentialSettings, region: str | None) -> boto3.Session:
         return SESSIONS.get(chosen.session)
     session = Session(profile=chosen.profile)
     session.user_agent_name = "lance-core-s3"  # otherwise boto3 adds its own name
-    session.register_component("data_loader", _loader(session.get_config_variable("data_path")))
+    loader = shared_loader(loaders, session.get_config_variable("data_path"))
+    session.register_component("data_loader", loader)
     parsers = session.get_component("response_parser_factory")
     parsers.set_parser_defaults(timestamp_parser=_timestamp)
     if chosen.metadata is not None:
@@ -45,23 +44,6 @@ def session_of(chosen: CredentialSettings, region: str | None) -> boto3.Session:
         resolver = credentials.CredentialResolver([provider])
         session.register_component("credential_provider", resolver)
     return boto3.Session(botocore_session=session)
-
-
-class _SharedLoader(loaders.Loader):  # type: ignore[misc]  # botocore has no types
-    """Service descriptions, read once for all sessions; reading them dominates session creation.
-
-    The list of paths is a copy, because each new boto3 session appends to it.
-    """
-
-    @property
-    def search_paths(self) -> list[str]:
-        return [*super().search_paths]
-
-
-@functools.cache
-def _loader(data_path: str | None) -> loaders.Loader:
-    paths = [Path(path).expanduser() for path in (data_path or "").split(os.pathsep) if path]
-    return _SharedLoader(extra_search_paths=[str(path) for path in paths])
 
 
 def _provider(
