@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.hookspecs.analyzers import Integers
+from lance_core_text.postings.numbered_runs import numbered_runs
 
 COMMON = b"te/oasripcnw.hlm-du012g=:bf3y5&_4v9678k%?xCDASFIBEjPTzRNM+LOqHG"[:63]
 """The bytes that a number of 6 bits stands for, from 1 on."""
@@ -99,8 +100,7 @@ class Fst:
             final = np.flatnonzero(level.is_final[of_prefix])
             ends.append((final, totals[final] + level.final_outputs[of_prefix[final]]))
             counts = level.counts[of_prefix]
-            owners = np.repeat(np.arange(len(addresses)), counts)
-            number = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+            owners, number = numbered_runs(counts)
             arcs = level.firsts[of_prefix[owners]] + number
             parents.append((owners, level.bytes[arcs]))
             totals = totals[owners] + level.outputs[arcs]

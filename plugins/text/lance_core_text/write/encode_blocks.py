@@ -11,6 +11,7 @@ from lance_core_text.loops.encoding import BlockEncoder, Numbers
 from lance_core_text.loops.library import is_compiled
 from lance_core_text.postings.bit_packing import packed_bytes
 from lance_core_text.postings.blocks import BlockLayout
+from lance_core_text.postings.numbered_runs import numbered_runs
 from lance_core_text.postings.varints import encode_varints
 from lance_core_text.scoring.bm25 import Floats
 from lance_core_text.write.byte_pieces import Bytes, place_bytes, place_packed, widths_of
@@ -30,8 +31,7 @@ class BlockBounds(NamedTuple):
     def of(cls, lengths: Integers, size: int) -> BlockBounds:
         """The blocks of ``size`` documents of lists with these lengths, one after the other."""
         of_lists = -(-lengths // size)
-        lists = np.repeat(np.arange(len(lengths)), of_lists)
-        number = np.arange(len(lists)) - np.repeat(np.cumsum(of_lists) - of_lists, of_lists)
+        lists, number = numbered_runs(of_lists)
         starts = (np.cumsum(lengths) - lengths)[lists] + size * number
         counts = np.minimum(size, lengths[lists] - size * number)
         return cls(starts, counts, of_lists)
@@ -148,9 +148,8 @@ def _encode_rest(
     They have documents, as numbers or as differences, then frequencies.
     """
     counts = bounds.counts[rest]
-    owners = np.repeat(np.arange(len(rest)), counts)
     firsts = np.cumsum(counts) - counts
-    number = np.arange(len(owners)) - np.repeat(firsts, counts)
+    owners, number = numbered_runs(counts)
     indices = bounds.starts[rest][owners] + number
     own = documents[indices].astype(np.int64)
     if not layout.has_plain_rest:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from lance_core.hookspecs.analyzers import Integers
 from lance_core_text.loops.encoding import BlockEncoder, Numbers
 from lance_core_text.loops.library import is_compiled
+from lance_core_text.postings.numbered_runs import numbered_runs
 from lance_core_text.postings.varints import encode_varints
 from lance_core_text.write.byte_pieces import Bytes, place_bytes
 from lance_core_text.write.encode_blocks import BlockBounds
@@ -50,8 +51,7 @@ def encode_impacts(
     pairs = _best_pairs(blocks, frequencies, rounded)
     of_groups = -(-of_lists // GROUP_BLOCKS)
     first_groups = np.cumsum(of_groups) - of_groups
-    lists = np.repeat(np.arange(len(of_lists)), of_lists)
-    number = np.arange(len(lists)) - np.repeat(np.cumsum(of_lists) - of_lists, of_lists)
+    lists, number = numbered_runs(of_lists)
     group_of_block = first_groups[lists] + number // GROUP_BLOCKS
     group_pairs = _best_pairs(group_of_block[pairs[0]], *pairs[1:])
     lasts = documents[starts + counts - 1]

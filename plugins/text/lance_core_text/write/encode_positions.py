@@ -7,6 +7,7 @@ import numpy as np
 from lance_core.hookspecs.analyzers import Integers
 from lance_core_text.loops.encoding import BlockEncoder, Numbers
 from lance_core_text.loops.library import is_compiled
+from lance_core_text.postings.numbered_runs import numbered_runs
 from lance_core_text.postings.varints import encode_varints
 from lance_core_text.write.byte_pieces import Bytes, place_bytes, place_packed, widths_of
 from lance_core_text.write.encode_blocks import BlockBounds
@@ -29,13 +30,11 @@ def encode_streams(
     totals = np.add.reduceat(frequencies, bounds.starts) if len(bounds.starts) else bounds.starts
     starts = np.cumsum(totals) - totals
     of_groups, of_rest = totals // _GROUP, totals % _GROUP
-    owners = np.repeat(np.arange(len(totals)), of_groups)
-    number = np.arange(len(owners)) - np.repeat(np.cumsum(of_groups) - of_groups, of_groups)
+    owners, number = numbered_runs(of_groups)
     indices = (starts[owners] + _GROUP * number)[:, None] + np.arange(_GROUP)
     groups = deltas[indices]
     widths = widths_of(groups)
-    rest_owners = np.repeat(np.arange(len(totals)), of_rest)
-    rest_number = np.arange(len(rest_owners)) - np.repeat(np.cumsum(of_rest) - of_rest, of_rest)
+    rest_owners, rest_number = numbered_runs(of_rest)
     rest = (starts + _GROUP * of_groups)[rest_owners] + rest_number
     data, lengths = encode_varints(deltas[rest])
     rest_bytes = np.bincount(rest_owners, weights=lengths, minlength=len(totals)).astype(np.int64)
@@ -63,8 +62,7 @@ def encode_lists(frequencies: Numbers, positions: Numbers) -> tuple[Bytes, Integ
     of_values = 1 + of_groups + (of_rest > 0)
     first_values = np.cumsum(of_values) - of_values
     starts = np.cumsum(counts) - counts
-    owners = np.repeat(np.arange(len(counts)), of_groups)
-    number = np.arange(len(owners)) - np.repeat(np.cumsum(of_groups) - of_groups, of_groups)
+    owners, number = numbered_runs(of_groups)
     indices = (starts[owners] + _GROUP * number)[:, None] + np.arange(_GROUP)
     groups = positions[indices].astype(np.int64)
     deltas = np.diff(groups, axis=1, prepend=groups[:, :1])
@@ -83,8 +81,7 @@ def encode_lists(frequencies: Numbers, positions: Numbers) -> tuple[Bytes, Integ
         out[offsets[group_values][:, None] + four] = _bytes_of(groups[:, 0])
         out[offsets[group_values] + 4] = widths
         place_packed(out, offsets[group_values] + 5, deltas, widths)
-    rest_owners = np.repeat(np.arange(len(counts)), of_rest)
-    rest_number = np.arange(len(rest_owners)) - np.repeat(np.cumsum(of_rest) - of_rest, of_rest)
+    rest_owners, rest_number = numbered_runs(of_rest)
     rest = positions[(starts + _GROUP * of_groups)[rest_owners] + rest_number]
     place_bytes(out, offsets[rest_values], 4 * of_rest[has_rest], _bytes_of(rest).reshape(-1))
     return out, offsets, of_values

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from lance_core.hookspecs.analyzers import Integers
 from lance_core.hookspecs.indices import ExternalSort
+from lance_core_text.postings.numbered_runs import numbered_runs
 from lance_core_text.write.posting_lists import PostingLists
 
 MAX_PIECE = 1 << 16
@@ -54,8 +55,7 @@ def _rows(lists: PostingLists) -> pa.RecordBatch:
     """One row for each piece of a list."""
     counts = lists.counts
     of_lists = -(-counts // MAX_PIECE)
-    owners = np.repeat(np.arange(len(counts)), of_lists)
-    number = np.arange(len(owners)) - np.repeat(np.cumsum(of_lists) - of_lists, of_lists)
+    owners, number = numbered_runs(of_lists)
     starts = (np.cumsum(counts) - counts)[owners] + MAX_PIECE * number
     offsets = np.append(starts, len(lists.documents))
     columns = {
