@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -24,7 +24,8 @@ from lance_core.errors import (
 )
 from lance_core.table.manifest.manifest import Manifest
 from lance_core.table.manifest.version_summary import SummaryReader, VersionSummary, VersionTotals
-from lance_core.table.paths import DETACHED
+from lance_core.table.paths import DETACHED, manifest_path
+from lance_core.table.transactions.transaction import Transaction as StoredTransaction
 
 _EPOCH = datetime(1970, 1, 1)
 
@@ -118,13 +119,23 @@ def recent_transactions(snapshot: Snapshot, count: int) -> list[Transaction | No
     if snapshot.version & DETACHED:  # a detached version is not part of the history
         made_by = [transaction_of(snapshot.root.store, snapshot.file)][:count]
         return [None if stored is None else Transaction.of(stored) for stored in made_by]
+    numbers = range(snapshot.version, max(0, snapshot.version - count), -1)
+    naming = snapshot.location.naming
     locations = [
-        location
-        for location in reversed(snapshot.root.handler.list_versions())
-        if location.version <= snapshot.version
+        ManifestLocation(number, manifest_path(number, naming), naming) for number in numbers
     ]
-    store = snapshot.root.store
-    is_io_bound = store.read_ahead > 0
-    read = partial(read_transaction, store)
-    made_by = list(in_order(read, locations[:count], IO_THREADS, is_io_bound=is_io_bound))
+    try:
+        made_by = _transactions(snapshot, locations)
+    except DatasetNotFoundError:  # a cleanup has removed some of them
+        every = reversed(snapshot.root.handler.list_versions())
+        older = [location for location in every if location.version <= snapshot.version]
+        made_by = _transactions(snapshot, older[:count])
     return [None if stored is None else Transaction.of(stored) for stored in made_by]
+
+
+def _transactions(
+    snapshot: Snapshot, locations: Sequence[ManifestLocation]
+) -> list[StoredTransaction | None]:
+    store = snapshot.root.store
+    read, is_io_bound = partial(read_transaction, store), store.read_ahead > 0
+    return list(in_order(read, locations, IO_THREADS, is_io_bound=is_io_bound))

@@ -14,7 +14,7 @@ from lance_core.concurrency.pools import in_order, num_threads
 from lance_core.datafile.parallel import num_threads as column_threads
 from lance_core.dataset.maintenance.compaction.commit import commit_valid_results
 from lance_core.dataset.maintenance.compaction.options import CompactionMode, CompactionSettings
-from lance_core.dataset.maintenance.compaction.planner import plan_tasks
+from lance_core.dataset.maintenance.compaction.planner import plan_ids
 from lance_core.dataset.maintenance.compaction.tasks import (
     CompactionMetrics,
     CompactionPlan,
@@ -27,7 +27,6 @@ from lance_core.dataset.values.progress import FragmentWriteProgress
 from lance_core.dataset.values.progress_bar import progress_bar
 from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
 from lance_core.errors import RetryableCommitConflictError
-from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest.feature_flags import check_writable
 
 MAX_ROUNDS = 6
@@ -40,7 +39,7 @@ _FIRST_PAUSE = 0.01
 def plan(snapshot: Snapshot, settings: CompactionSettings) -> CompactionPlan:
     """The tasks of a compaction of ``snapshot``; reads no data file."""
     check_writable(snapshot.manifest.flags)
-    return CompactionPlan.of(snapshot, plan_tasks(snapshot, settings), settings)
+    return CompactionPlan.of(snapshot, plan_ids(snapshot, settings), settings)
 
 
 def compact(
@@ -124,15 +123,13 @@ class _Compaction:
         settings = replace(self._settings, excluded_fragment_ids=others)
         settings.check(self.snapshot)
         pieces = [
-            piece for task in plan_tasks(self.snapshot, settings) for piece in _pieces(task, size)
+            piece for ids in plan_ids(self.snapshot, settings) for piece in _pieces(ids, size)
         ]
-        self.left = {fragment.id: left[fragment.id] for piece in pieces for fragment in piece}
+        self.left = {id_: left[id_] for piece in pieces for id_ in piece}
         for piece in pieces:
             # The commit of the piece before this one has opened a newer version.
-            fragments = [self.snapshot.manifest.fragments.by_id(fragment.id) for fragment in piece]
-            present = [fragment for fragment in fragments if fragment is not None]
-            if len(present) == len(piece):
-                yield CompactionPlan.of(self.snapshot, [present], self._settings).tasks[0]
+            if self.snapshot.manifest.fragments.positions.keys() >= set(piece):
+                yield CompactionTask.planned(self.snapshot, piece, self._settings)
 
     def outcome(self) -> CompactionMetrics:
         """The metrics. Raises `RetryableCommitConflictError` if conflicts left all fragments."""
@@ -145,12 +142,12 @@ class _Compaction:
         return self._metrics + CompactionMetrics(fragments_left=len(self.left))
 
 
-def _pieces(task: list[Fragment], size: int) -> Iterator[list[Fragment]]:
-    """``task`` in pieces of ``size`` fragments, or one more at the end."""
+def _pieces(ids: list[int], size: int) -> Iterator[list[int]]:
+    """The ``ids`` of a task in pieces of ``size`` fragments, or one more at the end."""
     start = 0
-    while start < len(task):
-        stop = start + size if len(task) - start - size > 1 else len(task)
-        yield task[start:stop]
+    while start < len(ids):
+        stop = start + size if len(ids) - start - size > 1 else len(ids)
+        yield ids[start:stop]
         start = stop
 
 

@@ -6,14 +6,18 @@ indices cover. A bin with many rows is split into tasks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from lance_core.dataset.maintenance.compaction.options import CompactionSettings
 from lance_core.dataset.maintenance.compaction.remap import is_remappable
 from lance_core.dataset.read.sources.prefilter.fragment_reuse import fragment_reuse
 from lance_core.dataset.read.sources.prefilter.stored_indices import indices_of, missing_plugins
 from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.encodings.decoding import Int64Array
 from lance_core.error_texts.suggestions import shortened
 from lance_core.errors import warn_caller
 from lance_core.lazy_dataclass import dataclass
@@ -25,102 +29,95 @@ if TYPE_CHECKING:
     from lance_core.table.fragments.fragment import Fragment
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """A fragment that is worth rewriting; ``alone``: also without neighbours."""
+class _Run(NamedTuple):
+    """The ids and the live rows of neighbouring fragments."""
 
-    id: int
-    live_rows: int
-    alone: bool
+    ids: list[int]
+    live_rows: list[int]
 
 
-def plan_tasks(snapshot: Snapshot, settings: CompactionSettings) -> list[list[Fragment]]:
-    """The fragments of each task, in the order of their ids."""
+def plan_ids(snapshot: Snapshot, settings: CompactionSettings) -> list[list[int]]:
+    """The ids of the fragments of each task, ascending; decodes no fragment whose rows are known.
+
+    With a limit of bytes, the fragments of the tasks are decoded.
+    """
     tasks = (
-        snapshot.fragments([member.id for member in task])
+        task
         for bin_ in _bins(snapshot, settings)
         for task in _split(bin_, settings.target_rows_per_fragment)
     )
     return list(_within_budget(snapshot, settings, tasks))
 
 
-def _bins(snapshot: Snapshot, settings: CompactionSettings) -> Iterator[Sequence[_Candidate]]:
-    """Runs of candidates that can be merged."""
+def _bins(snapshot: Snapshot, settings: CompactionSettings) -> Iterator[_Run]:
+    """Runs of fragments that are worth rewriting and can be merged."""
+    ids, physical, deleted = _rows(snapshot)
     coverage = _Coverage.of(snapshot, settings)
-    excluded = frozenset(settings.excluded_fragment_ids) | coverage.left_out
-    run: list[_Candidate] = []
-    indices: frozenset[int] = frozenset()
-    for id_, fragment in _candidates(snapshot, settings):
-        candidate = None if id_ in excluded else fragment
-        covering = coverage.indices_of(id_)
-        if run and (candidate is None or covering != indices):
-            yield from _worthwhile(run)
-            run = []
-        if candidate is not None:
-            run.append(candidate)
-            indices = covering
-    yield from _worthwhile(run)
+    share = deleted / np.maximum(physical, 1)
+    is_alone = settings.materialize_deletions & (deleted > 0)
+    is_alone &= share > settings.materialize_deletions_threshold
+    is_candidate = is_alone | (physical < settings.target_rows_per_fragment)
+    is_candidate &= ~np.isin(ids, [*settings.excluded_fragment_ids, *coverage.left_out])
+    is_start = np.ones(len(ids), bool)
+    is_start[1:] = ~is_candidate[:-1]
+    for covered in coverage.indices:
+        is_covered = np.isin(ids, np.asarray(covered))
+        is_start[1:] |= is_covered[1:] != is_covered[:-1]
+    candidates = np.flatnonzero(is_candidate)
+    edges = [*np.flatnonzero(is_start[candidates]).tolist(), len(candidates)]
+    candidate_ids = ids[candidates].tolist()
+    live_rows = (physical - deleted)[candidates].tolist()
+    for first, stop in pairwise(edges):
+        if stop - first > 1 or is_alone[candidates[first]]:
+            yield _Run(candidate_ids[first:stop], live_rows[first:stop])
 
 
-def _worthwhile(run: list[_Candidate]) -> Iterator[Sequence[_Candidate]]:
-    if len(run) > 1 or (run and run[0].alone):
-        yield run
-
-
-def _candidates(
-    snapshot: Snapshot, settings: CompactionSettings
-) -> Iterator[tuple[int, _Candidate | None]]:
-    """The id of each fragment, ascending, with None if it is not worth rewriting."""
+def _rows(snapshot: Snapshot) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """The ids of all fragments, ascending, their rows and their deleted rows."""
     counts = snapshot.manifest.fragments.counts
-    columns = counts.ids, counts.are_known, counts.physical_rows, counts.deleted_rows
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    for id_, is_known, *known in sorted(rows):
-        physical, deleted = known
-        if not is_known:  # tables of 0.8 and earlier
-            fragment = snapshot.fragment(id_)
-            physical = snapshot.physical_rows(fragment)
-            deleted = physical - snapshot.live_rows(fragment)
-        share = deleted / physical if physical else 0.0
-        threshold = settings.materialize_deletions_threshold
-        alone = settings.materialize_deletions and deleted > 0 and share > threshold
-        if alone or physical < settings.target_rows_per_fragment:
-            yield id_, _Candidate(id_, physical - deleted, alone)
-        else:
-            yield id_, None
+    order = np.argsort(counts.ids)
+    ids = counts.ids[order].astype(np.int64)
+    physical = counts.physical_rows[order].astype(np.int64)
+    deleted = counts.deleted_rows[order].astype(np.int64)
+    for position in np.flatnonzero(~counts.are_known[order]):  # tables of 0.8 and earlier
+        fragment = snapshot.fragment(int(ids[position]))
+        physical[position] = snapshot.physical_rows(fragment)
+        deleted[position] = physical[position] - snapshot.live_rows(fragment)
+    return ids, physical, deleted
 
 
-def _split(bin_: Sequence[_Candidate], target: int) -> Iterator[Sequence[_Candidate]]:
+def _split(bin_: _Run, target: int) -> Iterator[_Run]:
     """``bin_`` in tasks of at least ``target`` live rows; the last one may have fewer."""
-    left = sum(fragment.live_rows for fragment in bin_)
-    task: list[_Candidate] = []
-    rows = 0
-    for fragment in bin_:
-        task.append(fragment)
-        rows += fragment.live_rows
-        left -= fragment.live_rows
+    left = sum(bin_.live_rows)
+    first, rows = 0, 0
+    for position, live_rows in enumerate(bin_.live_rows):
+        rows += live_rows
+        left -= live_rows
         if rows >= target and left >= target:
-            yield task
-            task, rows = [], 0
-    if task:
-        yield task
+            yield _Run(bin_.ids[first : position + 1], bin_.live_rows[first : position + 1])
+            first, rows = position + 1, 0
+    if first < len(bin_.ids):
+        yield _Run(bin_.ids[first:], bin_.live_rows[first:])
 
 
 def _within_budget(
-    snapshot: Snapshot, settings: CompactionSettings, tasks: Iterable[list[Fragment]]
-) -> Iterator[list[Fragment]]:
-    """The first ``tasks``, up to the one that would exceed a limit of ``settings``."""
+    snapshot: Snapshot, settings: CompactionSettings, tasks: Iterable[_Run]
+) -> Iterator[list[int]]:
+    """The ids of the first ``tasks``, up to the one that would exceed a limit of ``settings``."""
     fragments, rows, size = 0, 0, 0
     for task in tasks:
-        fragments += len(task)
+        fragments += len(task.ids)
         if _exceeds(fragments, settings.max_source_fragments):
             return
-        if settings.max_source_rows is not None:
-            rows += sum(map(snapshot.live_rows, task))
-        if settings.max_source_bytes is not None:
-            size += sum(_stored_bytes(snapshot, fragment) for fragment in task)
-        if _exceeds(rows, settings.max_source_rows) or _exceeds(size, settings.max_source_bytes):
+        rows += sum(task.live_rows)
+        if _exceeds(rows, settings.max_source_rows):
             return
-        yield task
+        if settings.max_source_bytes is not None:
+            members = snapshot.fragments(task.ids)
+            size += sum(_stored_bytes(snapshot, fragment) for fragment in members)
+            if size > settings.max_source_bytes:
+                return
+        yield task.ids
 
 
 def _exceeds(used: int, limit: int | None) -> bool:
@@ -172,7 +169,3 @@ class _Coverage:
                 f"the indices that cover them: {names}{missing_plugins(unknown)}"
             )
         return cls(tuple(bitmaps), frozenset(left_out))
-
-    def indices_of(self, fragment_id: int) -> frozenset[int]:
-        """The numbers of the indices that cover a fragment."""
-        return frozenset(n for n, ids in enumerate(self.indices) if fragment_id in ids)

@@ -119,6 +119,27 @@ class CompactionTask:
     fragments: list[FragmentMetadata]
     settings: CompactionSettings = field(repr=False)
 
+    @classmethod
+    def planned(
+        cls, snapshot: Snapshot, ids: Sequence[int], settings: CompactionSettings
+    ) -> CompactionTask:
+        """The task for fragments of ``snapshot``, which are decoded when they are asked for."""
+        task = cls.__new__(cls)
+        vars(task).update(
+            read_version=snapshot.version, settings=settings, _planned=(snapshot, ids)
+        )
+        return task
+
+    def __getattr__(self, name: str) -> list[FragmentMetadata]:
+        if name != "fragments" or "_planned" not in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        snapshot, ids = vars(self)["_planned"]
+        self.fragments = [metadata_of(snapshot, fragment) for fragment in snapshot.fragments(ids)]
+        return self.fragments
+
+    def __reduce__(self) -> tuple[type[CompactionTask], tuple[object, ...]]:
+        return type(self), (self.read_version, self.fragments, self.settings)
+
     def execute(
         self,
         dataset: Target,
@@ -224,17 +245,11 @@ class CompactionPlan:
 
     @classmethod
     def of(
-        cls, snapshot: Snapshot, tasks: Sequence[Sequence[Fragment]], settings: CompactionSettings
+        cls, snapshot: Snapshot, tasks: Sequence[Sequence[int]], settings: CompactionSettings
     ) -> Self:
-        """The plan that rewrites the fragments of each of ``tasks``."""
-        version = snapshot.version
-        made = [
-            CompactionTask(
-                version, [metadata_of(snapshot, fragment) for fragment in task], settings
-            )
-            for task in tasks
-        ]
-        return cls(version, made, settings)
+        """The plan that rewrites the fragments of each of ``tasks``, which are named by ids."""
+        made = [CompactionTask.planned(snapshot, ids, settings) for ids in tasks]
+        return cls(snapshot.version, made, settings)
 
 
 def _plan(tree: Mapping[str, Any]) -> CompactionPlan:

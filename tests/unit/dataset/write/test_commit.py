@@ -37,6 +37,8 @@ from lance_core.errors import (
 from lance_core.fragment import write_fragments
 from lance_core.plugins.handler_choice import MARKER
 from lance_core.store.base import PutMode
+from lance_core.store.local import LocalStore
+from lance_core.table.paths import manifest_path
 from lance_core_testing.stores.faulty import FaultRule, FaultyStore, Refused, ResponseLost
 from tests.table_surgery import edit_manifest
 
@@ -546,3 +548,19 @@ def test_arguments_that_are_not_given_have_the_defaults_of_commits() -> None:
     assert (options, properties) == (CommitOptions(), {})
     unlimited, _ = options_of({"commit_timeout": None, "max_retries": None})
     assert unlimited == dataclasses.replace(options, timeout=math.inf)
+
+
+def test_the_last_transactions_of_many_versions_are_read_without_a_listing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = lance.write_dataset(pa.table({"i": [1]}), tmp_path / "t.lance")
+    for number in range(6):
+        dataset.update_config({"number": str(number)})
+    expected = dataset.get_transactions(3)
+    listed: list[str] = []
+    walk = LocalStore.list
+    monkeypatch.setattr(LocalStore, "list", lambda *a: (listed.append(a[1]), walk(*a))[1])
+    assert dataset.get_transactions(3) == expected
+    assert listed == []
+    (tmp_path / "t.lance" / manifest_path(6)).unlink()
+    assert dataset.get_transactions(3) == [expected[0], expected[2], dataset.read_transaction(4)]
