@@ -1,8 +1,9 @@
 """All tests: ``python -m tests``, or those that pytest's arguments name.
 
 Each part is a run of pytest of its own; one more than there are processors run at the same time,
-because some tests wait for services. A process collects, imports and
-keeps only what its part needs, and the tests of a part share servers and a session of Spark.
+because some tests wait. Parts with servers wait most: one of them at a time runs beside the others.
+A process collects, imports and keeps only what its part needs, and the tests of a part share
+servers and a session of Spark.
 
 ``--beside COMMAND`` runs other commands together with all tests.
 """
@@ -20,7 +21,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -33,12 +34,9 @@ LARGE_TABLES = ("interop/test_v2_1_interop.py", "interop/test_datafile_layout_in
 PARTS: tuple[tuple[str, ...], ...] = (
     ("spark", "docs", "cloud/spark"),
     ("interop",),
-    ("cloud",),
-    ("cloud/gcs",),
+    (),
     ("conformance",),
     ("histories", "unit/dataset/write"),
-    ("cloud/dynamodb", "cloud/azure"),
-    (),
     (*LARGE_TABLES, "interop/index"),
     (
         *("packaging", "cloud/spark/test_cluster.py"),
@@ -47,12 +45,19 @@ PARTS: tuple[tuple[str, ...], ...] = (
     ),
     ("unit/dataset",),
     ("unit",),
-    ("cloud/s3",),
     ("properties", "sql"),
 )
 """Paths below this folder that a process runs together; the part without paths runs all folders
-that no other names. What takes longest begins first. Parts with servers have few of them: each
-takes 300 MB beside the tests."""
+that no other names. What takes longest begins first."""
+
+PARTS_WITH_SERVERS: tuple[tuple[str, ...], ...] = (
+    ("cloud",),
+    ("cloud/dynamodb", "cloud/azure"),
+    ("cloud/s3",),
+    ("cloud/gcs",),
+)
+"""Parts whose tests wait for servers of clouds. Each has few of them, which take 300 MB beside the
+tests, and one of these parts runs at a time."""
 
 ON_DISK = ("packaging", "unit/store/local")
 """Paths whose parts use the disk. Others write to memory: a disk takes as long as most tests."""
@@ -79,12 +84,15 @@ ELSEWHERE = ("old",)
 Command = Sequence[str]
 
 
-def parts(folder: Path | None) -> list[Command]:
-    """The command of each part. ``folder`` is in memory."""
+def parts(folder: Path | None) -> tuple[list[Command], list[Command]]:
+    """The commands of `PARTS` and of `PARTS_WITH_SERVERS`. ``folder`` is in memory."""
     folders = {path.relative_to(HERE).parts[0] for path in HERE.rglob("test_*.py")}
-    named = [path for part in PARTS for path in part]
+    named = [path for part in (*PARTS, *PARTS_WITH_SERVERS) for path in part]
     others = sorted(folders.difference(ELSEWHERE, named))
-    return [_command(part or others, named, folder) for part in PARTS]
+    return (
+        [_command(part or others, named, folder) for part in PARTS],
+        [_command(part, named, folder) for part in PARTS_WITH_SERVERS],
+    )
 
 
 def _command(part: Sequence[str], named: list[str], folder: Path | None) -> Command:
@@ -117,10 +125,11 @@ def folder_in_memory() -> Iterator[Path | None]:
         yield Path(folder)
 
 
-def run_all(commands: Sequence[Command], at_once: int) -> int:
+def run_all(*queues: tuple[Sequence[Command], int]) -> int:
     """Run all commands to their end, whether or not one fails. Returns the highest exit code.
 
-    They begin in the order given. The output of each is shown when it has ended.
+    Those of a queue begin in its order, so many at once as it says. The output of each is shown
+    when it has ended.
     """
     one_at_a_time = threading.Lock()
 
@@ -135,8 +144,13 @@ def run_all(commands: Sequence[Command], at_once: int) -> int:
             _say(f"\n{shlex.join(command)}\n{text}")
         return code, seconds
 
-    with ThreadPoolExecutor(at_once) as pool:
-        ends = list(pool.map(run, commands))
+    with ExitStack() as stack:
+        pools = [stack.enter_context(ThreadPoolExecutor(at_once)) for _, at_once in queues]
+        running = [
+            pool.map(run, commands) for pool, (commands, _) in zip(pools, queues, strict=True)
+        ]
+        ends = [end for of_queue in running for end in of_queue]
+    commands = [command for queue, _ in queues for command in queue]
     for command, (code, seconds) in zip(commands, ends, strict=True):
         _say(f"exit code {code} after {seconds:4.0f} s: {shlex.join(command)}\n")
     return max(code for code, _ in ends)
@@ -157,8 +171,9 @@ def main(arguments: list[str]) -> int:
         if of_pytest:
             workers = ("-n", "2", "--dist", "loadgroup")
             return subprocess.call(_pytest([*workers, *of_pytest], folder))
-        commands = [*map(shlex.split, known.beside), *parts(folder)]
-        return run_all(commands, at_once=(os.cpu_count() or 1) + 1)
+        plain, with_servers = parts(folder)
+        plain = [*map(shlex.split, known.beside), *plain]
+        return run_all((plain, (os.cpu_count() or 1) + 1), (with_servers, 1))
 
 
 if __name__ == "__main__":

@@ -314,14 +314,17 @@ ONLY_2_2 = ("packed text", "packed vectors", "text in chunks of 65536")
 
 
 def choices() -> Iterator[tuple[str, pa.Array, dict[str, str], str]]:
-    """Each case, with one of the two versions; in a full run with both. All at once are 100 MB."""
+    """Half of the cases, each with one of the two versions; in a full run all of them with both.
+
+    All at once are 100 MB.
+    """
     for group in GROUPS:
         cases = group()
         both = [name for name in cases if not name.startswith(ONLY_2_2)]
         new = [name for name in cases if name.startswith(ONLY_2_2)]
         for version, names in (
-            ("2.1", share(both, 2, turn=0)),
-            ("2.2", [*share(both, 2, turn=1), *new]),
+            ("2.1", share(both, 4, turn=0)),
+            ("2.2", [*share(both, 4, turn=1), *new]),
         ):
             for name in names:
                 yield name, *cases[name], version

@@ -11,7 +11,7 @@ import pytest
 
 from tests.interop.vector_sequences.running import Report, run
 
-SEQUENCES = int(os.environ.get("LANCE_CORE_VECTOR_SEQUENCES", "7"))
+SEQUENCES = int(os.environ.get("LANCE_CORE_VECTOR_SEQUENCES", "5"))
 
 
 @pytest.mark.usefixtures("without_waiting_for_the_disk")
