@@ -12,12 +12,16 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from lance_core.fast_paths import VARIABLE, FastPaths
+from tests.examples import examples
 from tests.worker_memory import WorkerMemory, collect_and_freeze
 
 # By default an example fails that takes 200 ms, and a test whose examples take long to make. Both
 # depend on how fast and busy the machine is.
 settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "any machine",
+    deadline=None,
+    max_examples=examples(50),
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("any machine")
 

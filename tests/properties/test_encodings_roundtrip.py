@@ -21,7 +21,7 @@ GAPS = st.sampled_from([0, 16, 1 << 40])
 
 compressions = st.sampled_from(["", "zstd", "lz4", "fsst", "none"])
 steady = settings(
-    max_examples=examples(50),
+    max_examples=examples(25),
     suppress_health_check=list(HealthCheck),
     print_blob=True,
 )

@@ -130,7 +130,7 @@ def read(data: bytes, rows: Sequence[AnyRows], names: Sequence[str]) -> list[pa.
 
 @pytest.mark.parametrize("version", VERSIONS, ids=str)
 @given(st.data())
-@settings(max_examples=examples(25), suppress_health_check=list(HealthCheck), print_blob=True)
+@settings(max_examples=examples(13), suppress_health_check=list(HealthCheck), print_blob=True)
 def test_both_ways_agree(version: FileVersion, data: st.DataObject) -> None:
     table, options = data.draw(tables(version))
     fast, plain = both(lambda: written(table, options))

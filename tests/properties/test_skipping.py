@@ -131,7 +131,7 @@ CONDITION = st.recursive(
 )
 
 
-@settings(max_examples=examples(15))
+@settings(max_examples=examples(8))
 @given(condition=CONDITION)
 @example(condition="f > 7 AND i < 20")
 @example(condition="NOT g < 0.5")

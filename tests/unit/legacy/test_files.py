@@ -74,7 +74,7 @@ def read(reader: FileReader, rows: AnyRows) -> pa.Table:
     return found
 
 
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(15))
 @given(st.data())
 def test_rows_survive(data: st.DataObject) -> None:
     # What a null of a dictionary is read as, is tested elsewhere.

@@ -160,7 +160,7 @@ def field_lists(draw: st.DrawFn) -> list[file_pb2.Field]:
     return made
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(75))
 @given(field_lists())
 def test_any_list_is_a_schema_or_a_typed_error(messages: list[file_pb2.Field]) -> None:
     try:

@@ -71,7 +71,7 @@ def arrow_schemas(draw: st.DrawFn) -> pa.Schema:
     return pa.schema(fields, metadata=draw(METADATA) or None)
 
 
-slow = settings(max_examples=examples(40))
+slow = settings(max_examples=examples(20))
 
 
 @slow

@@ -59,7 +59,7 @@ def unmasked(part: LeafPart) -> LeafPart:
     return LeafPart(part.levels, plain)
 
 
-@settings(max_examples=examples(50))
+@settings(max_examples=examples(25))
 @given(st.data())
 def test_arrays_of_any_nesting_come_back_from_their_levels(data: st.DataObject) -> None:
     type_ = data.draw(nullable_types())
@@ -76,7 +76,7 @@ def test_arrays_of_any_nesting_come_back_from_their_levels(data: st.DataObject) 
     assert back.to_pylist() == array.to_pylist()
 
 
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(10))
 @given(st.data())
 def test_levels_cut_at_rows_give_the_rows(data: st.DataObject) -> None:
     array = data.draw(nullable_arrays(pa.list_(pa.list_(pa.int32()))).filter(len))
@@ -177,7 +177,7 @@ def test_items_of_lists_below_a_null_struct_are_of_a_layer_without_nulls() -> No
     assert ravel(leaf.layers).kinds.kinds == kinds + nullable
 
 
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(10))
 @given(st.data())
 def test_leaves_can_be_cut_and_joined(data: st.DataObject) -> None:
     array = data.draw(nullable_arrays(data.draw(nullable_types())))

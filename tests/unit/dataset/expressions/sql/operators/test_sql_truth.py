@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lance_core.dataset.expressions.filters import as_filter, as_value
+from tests.examples import examples
 
 Truth = bool | None
 Row = dict[str, Any]
@@ -219,7 +220,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(80))
 @given(CONDITIONS, ROWS, st.integers(0, 5))
 def test_a_condition_means_what_three_valued_logic_says(
     condition: Condition, rows: list[Row], cut: int
