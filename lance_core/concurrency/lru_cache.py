@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar
 
 from lance_core.concurrency.fork_safe import ForkSafeLock
+from lance_core.concurrency.turns import leave_turn
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -92,6 +93,7 @@ class LruCache(Generic[K, V]):
             others = None if making is None else making.get(key)
             if making is not None and others is None:
                 own = making[key] = _Making()
+        leave_turn()  # creating an item may read files
         if others is not None:
             return others.result()
         if making is None:

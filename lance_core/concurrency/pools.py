@@ -38,6 +38,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from lance_core.concurrency.cpu_count import THREADS_VARIABLE, cpu_count
 from lance_core.concurrency.fork_safe import ForkSafeLock
+from lance_core.concurrency.turns import leave_turn
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -155,6 +156,7 @@ class ThreadPool:
         """
         if len(works) == 1:
             return [works[0]()]
+        leave_turn()
         futures = [self.submit(work) for work in works[1:]]
         try:
             return [work() for work in works[:1]] + [future.result() for future in futures]
@@ -183,6 +185,7 @@ class ThreadPool:
         if len(first) < 2:
             yield from map(work, first)
             return
+        leave_turn()
         under_way = _UnderWay(work, self)
         try:
             for item in itertools.chain(first, source):

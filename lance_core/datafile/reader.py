@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from lance_core.byte_ranges import ByteRange
+from lance_core.concurrency.turns import leave_turn
 from lance_core.datafile.content import FileContent, read_content
 from lance_core.datafile.fast.column_groups import COLUMN_GROUPS, Groups, GroupsOfFile
 from lance_core.datafile.fast.small_files import WHOLE_FILES, SmallFile, SmallFiles
@@ -346,6 +347,8 @@ class FileReader:
         if not ranges:
             return ()
         if self._whole is None:
+            if not self._store.has_views:
+                leave_turn()
             return self._source.get_ranges(self.path, ranges)
         return view_ranges(self._whole, ranges, self.path)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import pyarrow as pa
 
+from lance_core.concurrency.turns import leave_turn
 from lance_core.dataset.arrow_class import ArrowInstance
 from lance_core.dataset.read import blob_frames
 from lance_core.dataset.read.planned_scan import planned_scan
@@ -111,6 +112,7 @@ class LanceScanner(ArrowInstance):
         callback, metrics = self._options.scan_stats_callback, planned.plan.metrics
         if callback is None or metrics is None:
             return
+        leave_turn()  # the function of the user may wait
         try:
             callback(metrics.statistics())
         except Exception:

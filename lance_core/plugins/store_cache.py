@@ -58,7 +58,8 @@ def open_store(
     invalid URI or option, and for query parameters without a commit handler that may take them;
     `PluginNotFoundError` if no plugin serves the scheme.
     """
-    storage_options = hide_secrets(storage_options)
+    if storage_options:
+        storage_options = hide_secrets(storage_options)
     url = uri if isinstance(uri, StoreUrl) else parse_uri(uri)
     spec = get_manager().object_store(url.scheme)
     if url.query and url.commit_scheme is None and HANDLER_OPTION not in (storage_options or {}):
@@ -69,7 +70,9 @@ def open_store(
         options = _for_the_store(storage_options)
         _check_options(spec, url, options, storage_options)
         canonical = frozenset(spec.canonical_options(options).items())
-    query = frozenset([(name, Secret(value)) for name, value in url.query.items()])
+    query: frozenset[tuple[str, Secret]] = frozenset()
+    if url.query:
+        query = frozenset([(name, Secret(value)) for name, value in url.query.items()])
     key = (spec, url, query, canonical)
     return live_stores.get(key, lambda: _open(spec, url, options))
 

@@ -90,7 +90,8 @@ class ReadMethods(DatasetBase):
         **options: Unpack[ScanArguments],
     ) -> pa.Table:
         """Read rows as a table; see `scanner` for the options."""
-        return self.scanner(columns, filter, **options).to_table()
+        with self._snapshot.turn:
+            return self.scanner(columns, filter, **options).to_table()
 
     def to_batches(
         self,
@@ -119,7 +120,8 @@ class ReadMethods(DatasetBase):
 
     def head(self, num_rows: int, **options: Unpack[HeadArguments]) -> pa.Table:
         """The first ``num_rows`` rows; see `scanner` for the options."""
-        return self.scanner(limit=num_rows, **options).to_table()
+        with self._snapshot.turn:
+            return self.scanner(limit=num_rows, **options).to_table()
 
     def slice(self, start: int, end: int, columns: Columns = None) -> pa.Table:
         """Rows from position ``start`` (inclusive) to ``end`` (exclusive)."""
@@ -127,7 +129,8 @@ class ReadMethods(DatasetBase):
             raise InvalidInputError(f"start must be non-negative, got {start}")
         if end < start:
             raise InvalidInputError(f"end ({end}) must be >= start ({start})")
-        return self.scanner(columns, offset=start, limit=end - start).to_table()
+        with self._snapshot.turn:
+            return self.scanner(columns, offset=start, limit=end - start).to_table()
 
     def take(self, indices: Indices, columns: Columns = None) -> pa.Table:
         """Rows by position, in the order of ``indices``.
@@ -135,8 +138,9 @@ class ReadMethods(DatasetBase):
         ``columns``: see `scanner`, but a nested name such as ``"s.x"`` returns the struct ``s``
         with only that child.
         """
-        projection = taking.columns_of(self._snapshot, columns)
-        return taking.take(self._snapshot, indices, projection)
+        snapshot = self._snapshot
+        with snapshot.turn:
+            return taking.take(snapshot, indices, taking.columns_of(snapshot, columns))
 
     def _take_rows(
         self,
@@ -153,10 +157,11 @@ class ReadMethods(DatasetBase):
         deletion files; a deleted row may then be returned. ``columns``: see `take`. Other arguments
         have no effect.
         """
-        projection = taking.columns_of(self._snapshot, columns)
-        return row_addresses.take_ids(
-            self._snapshot, row_ids, projection, ignore_deletions=ignore_deletions
-        )
+        with self._snapshot.turn:
+            projection = taking.columns_of(self._snapshot, columns)
+            return row_addresses.take_ids(
+                self._snapshot, row_ids, projection, ignore_deletions=ignore_deletions
+            )
 
     def take_blobs(
         self,
@@ -235,7 +240,8 @@ class ReadMethods(DatasetBase):
         if filter is None and not options:
             return self._snapshot.num_rows
         arguments = {"columns": [], "filter": filter, **options}
-        return LanceScanner(self._snapshot, options_of(arguments)).count_rows()
+        with self._snapshot.turn:
+            return LanceScanner(self._snapshot, options_of(arguments)).count_rows()
 
     def get_fragments(self, filter: Any = None) -> list[LanceFragment]:
         """The fragments, in the order of a scan.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
+from lance_core.concurrency.turns import leave_turn
 from lance_core.dataset.read import scan
 from lance_core.dataset.read.scan_options import plan_scan
 from lance_core.encodings.arrow.zero_column_tables import sliced
@@ -74,6 +75,7 @@ def planned_scan(snapshot: Snapshot, options: ScanOptions) -> PlannedScan:
     Raises `InvalidInputError`, and `PluginNotFoundError` if no plugin has the search.
     """
     if options.search is not None:
+        leave_turn()
         return search_scan.SearchScan.of(snapshot, options, scan_table)
     return TableScan(snapshot, options, plan_scan(snapshot, options))
 

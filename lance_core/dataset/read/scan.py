@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from lance_core.concurrency.turns import MAX_ROWS, leave_turn
 from lance_core.dataset.read.fragments.blob_sizes import described_blobs
 from lance_core.dataset.read.fragments.live_rows import without_deleted
 from lance_core.dataset.read.given_rows.take import gather
 from lance_core.dataset.read.output.batches import BatchSizes, in_batches
 from lance_core.dataset.read.plan import narrowed
 from lance_core.dataset.read.scan_tuning import tuning
-from lance_core.dataset.read.sources.fragment_spans import ends_of
+from lance_core.dataset.read.sources.fragment_spans import ends_of, num_rows
 from lance_core.dataset.read.sources.pruning import rows_left
 from lance_core.dataset.read.sources.row_positions import FragmentPositions
 from lance_core.dataset.read.steps.early import (
@@ -202,6 +203,8 @@ def _uncut(
     ``low_retention``. An I/O-bound scan of a whole result does not, because it also keeps
     read-ahead data in memory. The memory of a whole result is kept for the next one.
     """
+    if num_rows(plan.spans) > MAX_ROWS:
+        leave_turn()
     low_retention = is_stream or (not snapshot.is_io_bound and is_large(plan))
     max_kept = 0 if is_stream else MAX_KEPT_BYTES
     reads = scan_reads(snapshot, plan, sizers.read, low_retention=low_retention, max_kept=max_kept)
@@ -249,6 +252,8 @@ def _of_tested(
 ) -> Iterator[T]:
     """``work`` of each window of a scan that reads only the filter's columns."""
     fields = plan.filter_fields
+    if num_rows(plan.spans) > MAX_ROWS:
+        leave_turn()
     sizer = tested_sizer(plan, fields)
     reads = scan_reads(snapshot, plan, sizer)
     return in_windows(snapshot, plan, fields, sizer, partial(work, reads))

@@ -87,7 +87,8 @@ def open_root(
     session: Session | None = None,
 ) -> TableRoot:
     """The root of the table at ``uri``, which need not exist; ``memory://`` is always a new one."""
-    storage_options = hide_secrets(storage_options)
+    if storage_options is not None:
+        storage_options = hide_secrets(storage_options)
     config = StoreConfig(with_own_name(os.fspath(uri)), storage_options or {})
     if allow_base_paths is not None:
         if isinstance(allow_base_paths, str):
@@ -111,7 +112,8 @@ def open_root_of(
 
     ``session``: the caches to use, by default new ones.
     """
-    session = checked_session(session)
+    if type(session) is not Session:
+        session = checked_session(session)
     # An explicit commit handler may take the parameters of the URL.
     url = config.url if config.commit_handler is None else replace(config.url, query={})
     store = open_store(url, config.options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -16,6 +17,7 @@ from lance_core.commits.checked_handler import checked
 from lance_core.commits.handlers.lock import CommitLock, locked
 from lance_core.concurrency.fork_safe import cached_property
 from lance_core.concurrency.lru_cache import LruCache
+from lance_core.concurrency.turns import SHORT_REQUEST
 from lance_core.datafile.reader import FileReader
 from lance_core.dataset.snapshot.base_paths import object_place, open_base
 from lance_core.dataset.snapshot.session import Session
@@ -45,6 +47,9 @@ MAX_FRAGMENT_ROWS = 1 << 32
 
 MAX_OPEN_BASES = 256
 """Maximum cached stores of base paths for each opened table."""
+
+
+_NO_TURN = nullcontext()
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +149,11 @@ class Snapshot:
     def is_io_bound(self) -> bool:
         """True if reads mostly wait for a remote store."""
         return self.root.store.read_ahead > 0
+
+    @property
+    def turn(self) -> AbstractContextManager[None]:
+        """The context of a short read: a turn (`turns`) if it does not wait for a store."""
+        return SHORT_REQUEST if self.root.store.has_views else _NO_TURN
 
     @property
     def next_field_id(self) -> int:

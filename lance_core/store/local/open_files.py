@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from lance_core.byte_ranges import ByteRange
 from lance_core.concurrency.fork_safe import ForkSafeLock
+from lance_core.concurrency.turns import leave_turn
 from lance_core.errors import InvalidPathError, StoreError
 from lance_core.store.local.libc import map_file
 from lance_core.store.local.positioned_io import OPEN_FLAGS, read_at
@@ -113,6 +114,7 @@ class OpenFiles:
 
     def read(self, path: str, ranges: Sequence[ByteRange] | None) -> list[pa.Buffer]:
         """Copies of ranges, or of the whole file, without mapping it; raises like `buffer`."""
+        leave_turn()
         full_path = self._root.file(path)
         descriptor = open_for_reading(self._root, full_path)
         try:
@@ -130,6 +132,7 @@ class OpenFiles:
                 self._contents.pop(path, None)
 
     def _open(self, path: str) -> pa.Buffer | None:
+        leave_turn()  # the file may have to be read from the disk
         full_path = self._root.file(path)
         descriptor = open_for_reading(self._root, full_path)
         try:

@@ -268,7 +268,8 @@ def section_positions(message: table_pb2.Manifest) -> SectionPositions:
     is_new = message.HasField("transaction_section")
     name = "transaction_section" if is_new else "transaction_section_deprecated"
     transaction = _optional(message, name)
-    return SectionPositions(_optional(message, "index_section"), transaction)
+    has_indices = message.HasField("index_section")
+    return SectionPositions(message.index_section if has_indices else None, transaction)
 
 
 def check_layout(message: table_pb2.Manifest) -> None:

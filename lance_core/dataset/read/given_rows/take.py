@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from lance_core.concurrency.pools import IO_THREADS, in_order
+from lance_core.concurrency.turns import MAX_ROWS, leave_turn
 from lance_core.dataset.read.columns.projection import Columns, Projection, select, select_pruned
 from lance_core.dataset.read.fragments import run_reader
 from lance_core.dataset.read.fragments.fragment_reader import read_rows
@@ -95,6 +96,8 @@ def gather(
         num_rows = sum(len(pick.offsets) for pick in picks)
         return zero_column_table(num_rows if order is None else len(order), projection.schema)
     rows = [(pick.fragment, pick.offsets) for pick in picks]
+    if len(rows) > MAX_ROWS or (rows and len(rows[0][1]) > MAX_ROWS):
+        leave_turn()
     parts = rows_in_runs(snapshot, rows, fields)
     if _waits(snapshot, picks):
         is_io_bound = snapshot.is_io_bound

@@ -1,0 +1,157 @@
+"""Turns of short requests: one at a time, in a fair order, and never a deadlock."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import pytest
+
+from lance_core.concurrency import turns
+from lance_core.concurrency.turns import SHORT_REQUEST, Turns, leave_turn
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "PATIENCE", 60)
+
+
+@contextmanager
+def in_thread(work: Callable[[], object]) -> Iterator[threading.Thread]:
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        yield thread
+    finally:
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
+def one_request(requests: Turns) -> None:
+    with requests:
+        pass
+
+
+def waiting(requests: Turns) -> bool:
+    return requests._num_waiting > 0  # nothing else shows that a thread waits
+
+
+def test_requests_of_two_threads_are_not_interleaved() -> None:
+    requests, steps = Turns(), []
+
+    def other() -> None:
+        with requests:
+            steps.append("other")
+
+    with requests:
+        thread = in_thread(other)
+        thread.__enter__()
+        wait_until(lambda: waiting(requests))
+        steps.append("own")
+    thread.__exit__(None, None, None)
+    assert steps == ["own", "other"]
+
+
+def test_a_request_within_a_request_keeps_the_turn() -> None:
+    requests, steps = Turns(), []
+
+    def other() -> None:
+        with requests:
+            steps.append("other")
+
+    with requests:
+        with requests:
+            pass
+        with in_thread(other):
+            wait_until(lambda: waiting(requests))
+            steps.append("own")
+            requests.leave()
+    assert steps == ["own", "other"]
+
+
+def test_a_request_that_has_left_its_turn_goes_on_while_others_have_theirs() -> None:
+    requests = Turns()
+    with requests:
+        requests.leave()
+        requests.leave()
+        with (
+            requests,
+            in_thread(partial(one_request, requests)),
+        ):
+            pass
+    with requests:
+        assert not requests._gate.acquire(blocking=False)  # the next one has it
+
+
+def test_an_error_ends_the_turn() -> None:
+    requests = Turns()
+    with pytest.raises(ValueError, match="broken"), requests:
+        raise ValueError("broken")
+    with in_thread(partial(one_request, requests)):
+        pass
+
+
+def test_a_thread_lets_waiting_ones_go_first_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "QUANTUM", -1)
+    requests, steps = Turns(), []
+
+    def other() -> None:
+        with requests:
+            steps.append("other")
+
+    with requests:
+        thread = in_thread(other)
+        thread.__enter__()
+        wait_until(lambda: waiting(requests))
+    with requests:
+        steps.append("own")
+    thread.__exit__(None, None, None)
+    assert steps == ["other", "own"]
+
+
+def test_who_has_waited_for_long_goes_on_without_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "PATIENCE", 0.01)
+    requests = Turns()
+    with requests:
+        with in_thread(partial(one_request, requests)):
+            pass
+        monkeypatch.setattr(turns, "PATIENCE", 60)  # the others do not wait for the same turn
+        with in_thread(partial(one_request, requests)):
+            pass
+
+
+def test_a_forked_child_forgets_the_turns_of_other_threads() -> None:
+    requests, leave = Turns(), threading.Event()
+
+    def other() -> None:
+        with requests:
+            leave.wait(30)
+
+    with in_thread(other):
+        wait_until(requests._gate.locked)  # the state that a fork copies
+        requests.renew()
+        with requests:
+            leave.set()
+
+
+def test_requests_without_turns_run_at_once() -> None:
+    requests = Turns(is_on=False)
+    with requests, in_thread(partial(one_request, requests)):
+        pass
+
+
+def test_leaving_without_a_turn_does_nothing() -> None:
+    leave_turn()
+    with SHORT_REQUEST:
+        leave_turn()
+    leave_turn()
