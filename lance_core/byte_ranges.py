@@ -42,12 +42,13 @@ class ByteRange(NamedTuple):
         return self.stop - self.start
 
 
-_from_pair = partial(tuple.__new__, ByteRange)
+byte_range: Callable[[tuple[int, int]], ByteRange] = partial(tuple.__new__, ByteRange)
+"""The range of a pair, without a call of a Python function."""
 
 
 def byte_ranges(starts: Iterable[int], stops: Iterable[int]) -> list[ByteRange]:
     """The ranges from ``starts[i]`` to ``stops[i]``, without a Python call for each."""
-    return list(map(_from_pair, zip(starts, stops, strict=True)))
+    return list(map(byte_range, zip(starts, stops, strict=True)))
 
 
 class RangeArrays(Sequence[ByteRange]):

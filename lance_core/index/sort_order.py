@@ -60,6 +60,14 @@ def sort_keys(values: pa.Array) -> pa.Array:
     return convert(values)
 
 
+_INTEGERS = frozenset(
+    type_.id
+    for type_ in (
+        *(pa.int8(), pa.int16(), pa.int32(), pa.int64()),
+        *(pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
+    )
+)
+
 _conversions: dict[int, Callable[[pa.Array], pa.Array]] = {}
 """The function that returns the keys of values of a type, by the number of the type in Arrow."""
 
@@ -165,7 +173,7 @@ def is_ascending(keys: pa.Array) -> bool:
 
 def search_keys(ordered: pa.Array, keys: pa.Array, *, after: bool = False) -> Positions:
     """For each of ``keys``, how many of ``ordered`` are below it (``after``: or equal to it)."""
-    if pa.types.is_integer(ordered.type):
+    if ordered.type.id in _INTEGERS:
         return _numbers(ordered).searchsorted(_numbers(keys), "right" if after else "left")
     if len(keys) <= _MAX_SINGLE_KEYS:
         counts = [bisect_keys(ordered, key, after=after) for key in keys.to_pylist()]

@@ -6,6 +6,8 @@ import operator
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
+from itertools import repeat
+from operator import attrgetter, is_
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -154,9 +156,14 @@ _SEARCHES = frozenset({"full_text_query"})
 _CHOOSE_ROWS = "fragments", "row_ranges", "order_by", "row_addr_allowlist", "row_addr_blocklist"
 """Options that decide, with the filter, which rows are returned, or in which order."""
 
+_choices_of_rows = attrgetter(*_CHOOSE_ROWS)
+
 _OPTIONS = frozenset(field.name for field in fields(ScanOptions)) - {"other_search"}
 
 KNOWN = _OPTIONS | HINTS | UNSUPPORTED | _SEARCHES
+
+_PLAIN_OPTIONS = _OPTIONS - {"nearest"}
+"""Options that need no checks before those of `plan_scan`."""
 
 
 BUILDER_NAMES = {
@@ -173,13 +180,15 @@ def options_of(arguments: dict[str, Any], defaults: dict[str, Any] | None = None
     Raises `UnsupportedFeatureError` for pylance's arguments that are not supported yet,
     ``TypeError`` for unknown ones, and `InvalidInputError` for unknown names in ``defaults``.
     """
-    options = {}
-    for name, value in (defaults or {}).items():
+    options: dict[str, Any] = {}
+    for name, value in defaults.items() if defaults else ():
         if name not in KNOWN and name not in BUILDER_NAMES:
             raise InvalidInputError(f"Unknown option {shortened(name)}{did_you_mean(name, KNOWN)}")
         if value is not None:
             options[BUILDER_NAMES.get(name, name)] = value
-    options.update({name: value for name, value in arguments.items() if value is not None})
+    options |= {name: value for name, value in arguments.items() if value is not None}
+    if _PLAIN_OPTIONS.issuperset(options):
+        return ScanOptions(**options)
     search = _search_in(options)
     for name, value in sorted(options.items()):
         if name in UNSUPPORTED and value is not False:
@@ -235,9 +244,9 @@ def plan_scan(snapshot: Snapshot, options: ScanOptions) -> ScanPlan:
         mask=_mask(options.row_addr_allowlist, options.row_addr_blocklist),
         limit=not_negative(options.limit, "Limit"),
         offset=not_negative(options.offset, "Offset") or 0,
-        order=order_of(schema, options.order_by),
+        order=order_of(schema, options.order_by) if options.order_by is not None else (),
         batch_size=_batch_size(options.batch_size),
-        batch_bytes=_batch_bytes(options),
+        batch_bytes=None if options.batch_size_bytes is None else _batch_bytes(options),
         exact=bool(options.strict_batch_size),
         schema=schema,
         includes_deleted=bool(options.include_deleted_rows),
@@ -318,6 +327,8 @@ def order_of(
     own: Mapping[str, pa.Field] = MappingProxyType({}),
 ) -> tuple[tuple[ColumnOrdering, Output], ...]:
     """The order of a result by stored columns, and by its ``own`` ones."""
+    if not orderings:
+        return ()
     order = []
     for ordering in as_orderings(orderings or ()):
         name = ordering.column_name
@@ -361,7 +372,7 @@ def not_negative(value: int | None, name: str) -> int | None:
     """``value`` as an integer; raises `InvalidInputError`, naming ``name``, if it is below 0."""
     if value is None:
         return None
-    number = whole(value, name)
+    number = value if type(value) is int else whole(value, name)
     if number < 0:
         raise InvalidInputError(f"{name} must be non-negative, got {number}")
     return number
@@ -387,7 +398,7 @@ def _batch_size(value: int | None) -> int:
 def _first_spans(snapshot: Snapshot, options: ScanOptions) -> Sequence[Span] | None:
     """The spans of the first rows, if only the limit determines which rows are returned."""
     limit, offset = not_negative(options.limit, "Limit"), not_negative(options.offset, "Offset")
-    if limit is None or any(getattr(options, name) is not None for name in _CHOOSE_ROWS):
+    if limit is None or not all(map(is_, _choices_of_rows(options), repeat(None))):
         return None
     return first_spans(snapshot, (offset or 0) + limit, bool(options.include_deleted_rows))
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.byte_ranges import ByteRange, RangeArrays
+from lance_core.byte_ranges import ByteRange, RangeArrays, byte_range
 from lance_core.encodings.arrow.memory_pool import concat_arrays, empty
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.decoding import Int64Array, Offsets
@@ -114,7 +114,7 @@ def span_places(
     """The ranges of `span_ranges`, and where each span starts in the bytes of all, concatenated."""
     first, last = int(starts[0]), int(stops[-1])
     if last - first <= gap:
-        return [ByteRange(base + first, base + last)], starts - first
+        return [byte_range((base + first, base + last))], starts - first
     ranges, cuts = span_ranges(base, starts, stops, gap)
     if len(ranges) == 1:
         return ranges, starts - cuts.firsts[0]

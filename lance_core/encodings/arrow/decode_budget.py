@@ -64,9 +64,8 @@ def decode_budget(limit: int) -> Iterator[DecodeBudget]:
         _budget.reset(token)
 
 
-def current_budget() -> DecodeBudget | None:
-    """The budget of the calling thread; None without a limit."""
-    return _budget.get()
+current_budget = _budget.get
+"""Returns the budget of the calling thread; None without a limit."""
 
 
 def spend_at_most(bound: int, exact: Callable[[], int], limit: int) -> bool:

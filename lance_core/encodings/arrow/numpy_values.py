@@ -7,6 +7,7 @@ pandas in releases of pyarrow before 26, although its result is a type of numpy.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import pyarrow as pa
 _STORED = {bool: np.bool_, int: np.int64, float: np.float64}
 
 
+@lru_cache(maxsize=1024)
 def numpy_dtype(kind: pa.DataType) -> np.dtype[Any]:
     """The numpy type of the values of a boolean, integer or floating-point type."""
     if pa.types.is_boolean(kind):

@@ -48,7 +48,10 @@ class FragmentCounts:
     """
 
     table: Int64Array
-    _totals: tuple[int, ...] = ()  # a cache: a scan asks for the number of its rows several times
+    # Caches: a scan asks for the number of its rows several times.
+    _totals: tuple[int, ...] = ()
+    _live: tuple[Int64Array | None, ...] = ()
+    _max_rows: int = -1
 
     @classmethod
     def of(cls, raw: Sequence[bytes]) -> FragmentCounts:
@@ -121,7 +124,20 @@ class FragmentCounts:
     @property
     def live_rows(self) -> Int64Array | None:
         """The rows of each fragment that are not deleted, None if the count of one is unknown."""
-        return self.physical_rows - self.deleted_rows if self.are_known.all() else None
+        if not self._live:
+            known = self.are_known.all()
+            live = self.physical_rows - self.deleted_rows if known else None
+            object.__setattr__(self, "_live", (live,))
+        return self._live[0]
+
+    @property
+    def max_rows(self) -> int:
+        """The maximum of the physical rows; 0 if those of one fragment are unknown."""
+        if self._max_rows < 0:
+            rows = self.physical_rows
+            most = int(rows.max(initial=0)) if rows.all() else 0
+            object.__setattr__(self, "_max_rows", most)
+        return self._max_rows
 
     @property
     def num_rows(self) -> int | None:

@@ -22,7 +22,11 @@ TAKEN = [1, 5, 77, 1000, 2000, 3000, 10_000, 12_000, 13_000, ROWS - 1]
 
 READS: dict[str, tuple[int, Callable[[lance_core.LanceDataset], object]]] = {
     "open": (150, lambda ds: lance_core.dataset(ds.snapshot.root.config.uri)),
-    "take": (310, lambda ds: ds.take(TAKEN)),
+    "take": (250, lambda ds: ds.take(TAKEN)),
+    "lookup": (375, lambda ds: ds.to_table(["s", "f"], filter="id = 77")),
+    "page": (305, lambda ds: ds.to_table(["s", "f"], limit=100, offset=12_345)),
+    "scan": (455, lambda ds: ds.to_table(["id", "v"])),
+    "count": (470, lambda ds: ds.count_rows("f > 100")),
 }
 """By name: the maximum number of calls, and the read."""
 

@@ -106,11 +106,11 @@ class Span:
     @property
     def chosen_rows(self) -> Int64Array:
         """The physical rows to read."""
-        from pyroaring import BitMap
-
         if self.chosen is None:
             return np.arange(self.start, self.stop)
         inside = self.chosen
         if inside.min() < self.start or inside.max() >= self.stop:
+            from pyroaring import BitMap
+
             inside = inside & BitMap(range(self.start, self.stop))
         return np.frombuffer(inside.to_array(), np.uint32).astype(np.int64)

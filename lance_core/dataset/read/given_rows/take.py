@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -35,17 +34,11 @@ from lance_core.encodings.decoding import RowIndices
 from lance_core.schema.empty_arrays import empty_table
 from lance_core.table.fragments.fragment import Fragment
 
-_all_columns: WeakKeyDictionary[Snapshot, Projection] = WeakKeyDictionary()
-"""A cache: the projection of all columns, by snapshot."""
-
 
 def columns_of(snapshot: Snapshot, columns: Columns) -> Projection:
     """The projection of a take of ``columns``; see `select_pruned`."""
     if columns is None:
-        projection = _all_columns.get(snapshot)
-        if projection is None:
-            projection = _all_columns[snapshot] = select(snapshot.schema_with_descriptions, None)
-        return projection
+        return select(snapshot.schema_with_descriptions, None)  # kept with the schema
     return select_pruned(snapshot.schema_with_descriptions, columns)
 
 

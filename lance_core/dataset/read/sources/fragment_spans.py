@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 from typing import overload
 
 import numpy as np
@@ -70,24 +72,23 @@ class FragmentSpans(Sequence[Span]):
         rows = self.counts.physical_rows if with_deleted else self.counts.live_rows
         if rows is None or not len(self):
             return None
-        rows = rows.copy()
+        counts = rows.tolist()
         if self.start_row:
-            rows[0] = _count(self.snapshot, self[0], with_deleted)
+            counts[0] = _count(self.snapshot, self[0], with_deleted)
         if self.stop_row is not None:
-            rows[-1] = _count(self.snapshot, self[-1], with_deleted)
-        ends = np.cumsum(rows)
-        stop = int(ends[-1]) if limit is None else min(int(ends[-1]), skip + limit)
+            counts[-1] = _count(self.snapshot, self[-1], with_deleted)
+        edges = [0, *accumulate(counts)]
+        stop = edges[-1] if limit is None else min(edges[-1], skip + limit)
         if skip >= stop:
             return ()
-        first = int(np.searchsorted(ends, skip, "right"))
-        last = int(np.searchsorted(ends, stop))
-        skip, stop = skip - int((ends - rows)[first]), stop - int((ends - rows)[last])
+        first, last = bisect_right(edges, skip) - 1, bisect_left(edges, stop) - 1
+        skip, stop = skip - edges[first], stop - edges[last]
         if first == last:
             return (_part(self.snapshot, self[first], skip, stop, with_deleted),)
-        start = _part(self.snapshot, self[first], skip, int(rows[first]), with_deleted).start
+        start = _part(self.snapshot, self[first], skip, counts[first], with_deleted).start
         end = _part(self.snapshot, self[last], 0, stop, with_deleted).stop
-        edges = self.first + first, self.first + last + 1
-        return FragmentSpans(self.snapshot, *edges, start, end)
+        ends = self.first + first, self.first + last + 1
+        return FragmentSpans(self.snapshot, *ends, start, end)
 
 
 def all_spans(snapshot: Snapshot) -> Sequence[Span]:
@@ -100,8 +101,7 @@ def all_spans(snapshot: Snapshot) -> Sequence[Span]:
 
 def _are_usual(counts: FragmentCounts) -> bool:
     """True if the manifest records the rows of all fragments, and they are possible."""
-    rows = counts.physical_rows
-    return bool(rows.all() and rows.max(initial=0) <= MAX_FRAGMENT_ROWS)
+    return not counts.table.shape[1] or 0 < counts.max_rows <= MAX_FRAGMENT_ROWS
 
 
 def first_spans(snapshot: Snapshot, num_rows: int, with_deleted: bool) -> FragmentSpans | None:
@@ -195,6 +195,8 @@ def _count(snapshot: Snapshot, span: Span, with_deleted: bool) -> int:
 def _part(snapshot: Snapshot, span: Span, first: int, stop: int, with_deleted: bool) -> Span:
     """``span`` from its row ``first`` to its row ``stop`` (exclusive), counted as by `_count`."""
     if with_deleted:
+        return Span(span.fragment, span.start + first, span.start + stop)
+    if snapshot.deleted_offsets(span.fragment) is None:
         return Span(span.fragment, span.start + first, span.start + stop)
     before = count_live(snapshot, span.fragment, RowRange(0, span.start))
     ends = np.array([before + first, before + stop - 1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -90,6 +90,24 @@ def run_windows(
             return map(work, windows)
     ahead = windows_ahead(snapshot, is_stream=is_stream, may_end=may_end)
     return in_order(work, windows, ahead, is_io_bound=snapshot.is_io_bound)
+
+
+def is_one_window(spans: Sequence[Span]) -> bool:
+    """True if all rows of ``spans`` are so few that one window would have them."""
+    numbers = tuning()
+    if len(spans) >= numbers.runs.fewest:
+        return False
+    rows, size = 0, 0.0
+    for span in spans:
+        physical, count = span.fragment.physical_rows, span.stop - span.start
+        if not physical:
+            return False
+        for file in span.fragment.files:
+            if not file.file_size_bytes:
+                return False
+            size += file.file_size_bytes / physical * count
+        rows += count
+    return rows < numbers.rows.threads_from and size < numbers.table.stored_bytes
 
 
 def has_few_chosen_rows(snapshot: Snapshot, plan: ScanPlan) -> bool:

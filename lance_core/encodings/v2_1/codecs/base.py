@@ -12,6 +12,7 @@ import enum
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -98,7 +99,7 @@ class MiniBlockChunks:
     @property
     def count(self) -> int:
         """The number of values of all chunks."""
-        return int(self.counts.sum())
+        return int(np.add.reduce(self.counts))
 
     @property
     def num_buffers(self) -> int:
@@ -178,6 +179,11 @@ class ChunkPositions(NamedTuple):
         """The indices into the values of all chunks."""
         first_values: Int64Array = (np.cumsum(self.counts) - self.counts).take(self.chunk)
         return first_values + self.position
+
+
+chunk_positions: Callable[[tuple[Int64Array, Int64Array, Int64Array]], ChunkPositions]
+chunk_positions = partial(tuple.__new__, ChunkPositions)
+"""The positions with these members, without a call of a Python function."""
 
 
 class Chunk(NamedTuple):
@@ -278,7 +284,7 @@ def take(
     if spec.take is None:
         return _take_from(decode(encoding, chunks, context), chunks, at, context)
     values: Values = spec.take(getattr(encoding, key), chunks.within(), at, context)
-    return _checked(values, len(at.chunk))
+    return values if values.count == len(at.chunk) else _checked(values, len(at.chunk))
 
 
 def _take_from(

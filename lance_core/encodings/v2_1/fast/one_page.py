@@ -44,7 +44,7 @@ class OnePage(NamedTuple):
         page = bisect_right(starts, last) - 1
         if last >= starts[-1] or first < starts[page]:
             return None
-        return cls(leaf, page, rows, context)
+        return tuple.__new__(cls, (leaf, page, rows, context))  # no call of a Python function
 
     def decode(self) -> Decoding[list[pa.Array]]:
         """The rows in their order, as one array."""

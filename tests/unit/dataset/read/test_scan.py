@@ -15,6 +15,7 @@ import lance_core as lance
 from lance_core.dataset import ColumnOrdering
 from lance_core.dataset.maintenance.compaction.stored_rows import all_rows, rows_plan
 from lance_core.dataset.read import scan
+from lance_core.dataset.read.fragments import run_reader
 from lance_core.dataset.read.steps import column_reader
 from lance_core.dataset.read.windows import scan_sizers, scan_windows
 from lance_core.dataset.read.windows.window_sizing import WindowSizer
@@ -170,13 +171,14 @@ def test_a_filter_can_use_meta_columns_that_are_not_returned(sample: Sample) -> 
 def reads_of(dataset: lance.LanceDataset, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """A log that each reading of a column adds its name and number of rows to."""
     log: list[tuple[str, int]] = []
-    real = column_reader.read_rows
+    real = run_reader.read_rows
 
     def logged(snapshot: Any, fragment: Any, fields: Any, meta: Any, rows: Any) -> pa.Table:
         log.extend((field.name, len(rows)) for field in fields)
         return real(snapshot, fragment, fields, meta, rows)
 
-    monkeypatch.setattr(column_reader, "read_rows", logged)
+    monkeypatch.setattr(column_reader, "read_rows", logged)  # of windows
+    monkeypatch.setattr(run_reader, "read_rows", logged)  # without windows
     return log
 
 

@@ -63,4 +63,5 @@ def chunk_parts(
     # repetition levels has its definition levels first.
     rep = (starts[0], lengths[0]) if form.has_rep else None
     definition = (starts[levels - 1], lengths[levels - 1]) if form.has_def else None
-    return ChunkParts(data, table[0], rep, definition, starts[levels:], lengths[levels:])
+    members = data, table[0], rep, definition, starts[levels:], lengths[levels:]
+    return tuple.__new__(ChunkParts, members)  # without a call of a Python function

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,11 +12,17 @@ import pyarrow as pa
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.byte_ranges import BufferSlices
 from lance_core.encodings.arrow.coalesced_take import span_places
-from lance_core.encodings.arrow.decode_budget import spend
+from lance_core.encodings.arrow.decode_budget import current_budget, spend
 from lance_core.encodings.arrow.fixed_width import has_fixed_width
 from lance_core.encodings.decoding import Int64Array, RowIndices, ValuePositions
 from lance_core.encodings.v2_1.codecs import fsst
-from lance_core.encodings.v2_1.codecs.base import ChunkPositions, decode, take
+from lance_core.encodings.v2_1.codecs.base import (
+    ChunkPositions,
+    MiniBlockChunks,
+    chunk_positions,
+    decode,
+    take,
+)
 from lance_core.encodings.v2_1.codecs.values import as_variable
 from lance_core.encodings.v2_1.codecs.values_take import take_values
 from lance_core.encodings.v2_1.levels.repdef import LayerKinds, Levels, check_levels
@@ -82,6 +89,13 @@ class ChunkedPages:
     items: pa.Array | None = None
     owners: PageItems | None = None
     symbols: SymbolTables | None = None
+    has_plain_values: bool = field(init=False)
+    """True if the values of chunks are those of rows: no levels, no dictionary, one page."""
+
+    def __post_init__(self) -> None:
+        has_levels = self.form.has_rep or self.form.has_def
+        is_one_page = self.items is None and self.owners is None and self.symbols is None
+        object.__setattr__(self, "has_plain_values", is_one_page and not has_levels)
 
     @property
     def num_chunks(self) -> int:
@@ -94,8 +108,11 @@ class ChunkedPages:
         return self._rows(rows, context)
 
     def _rows(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
-        chunks = self.table.chunks_of(rows, context.kernels)
-        read = yield from self.read(chunks, context)
+        table = self.table
+        chunks = table.chunks_of(rows, context.kernels)
+        starts, stops = table.starts[chunks], table.stops[chunks]
+        ranges, positions = span_places(self.base, starts, stops, context.coalesce_gap)
+        read = ChunkBytes.of((yield ranges), positions, context)
         return self.part(rows, chunks, read, context)
 
     def part(
@@ -133,11 +150,26 @@ class ChunkedPages:
         chunks, chunk, position = context.kernels.locate_rows(table.values, rows)
         starts, stops = table.starts[chunks], table.stops[chunks]
         ranges, positions = span_places(self.base, starts, stops, context.coalesce_gap)
-        read = ChunkBytes.of((yield ranges), positions, context)
+        buffers = yield ranges
+        if len(buffers) == 1:
+            data = np.frombuffer(buffers[0], np.uint8)
+        else:
+            data = BufferSlices.of(buffers).joined(context.kernels.join_slices)
         counts = table.counts[chunks]
-        if not is_sparse(rows, counts):
-            return self.part(RowIndices(rows), chunks, read, context)
-        return self.few(chunks, ChunkPositions(counts, chunk, position), read, None, context)
+        if len(rows) * _TAKE_COST >= int(np.add.reduce(counts)):
+            return self.part(RowIndices(rows), chunks, ChunkBytes(data, positions), context)
+        at = chunk_positions((counts, chunk, position))
+        if not self.has_plain_values:
+            return self.few(chunks, at, ChunkBytes(data, positions), None, context)
+        # What `few` does where there is only one thing to do, in one pass.
+        sizes = stops - starts
+        if current_budget() is not None:
+            spend(int(np.add.reduce(sizes)))
+        parts = chunk_parts(self.form, data, positions, sizes, context.kernels)
+        stored = MiniBlockChunks.known(data, parts.starts, parts.sizes, counts)
+        values = take(self.message.value_compression, stored, at, context)
+        levels = Levels(self.kinds, None, None, len(rows))
+        return LeafPart(levels, values.to_arrow(self.type, None, context.validate_utf8))
 
     def few(
         self,

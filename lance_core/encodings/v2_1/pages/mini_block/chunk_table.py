@@ -61,6 +61,9 @@ class ChunkTable:
         if isinstance(rows, RowIndices) and self.rows is None:
             return self.locate(rows.values, kernels)[0]
         if isinstance(rows, RowRange):
+            if self.rows is None:
+                first, last = self.values.searchsorted((rows.start, rows.stop - 1), "right")
+                return np.arange(int(first) - 1, int(last))
             return np.arange(self._first_of(rows.start), self._last_of(rows.stop - 1) + 1)
         # Count at each chunk how many rows cover it: +1 at the first chunk of a row, -1 after the
         # last.
