@@ -94,7 +94,7 @@ def test_lists_that_null_structs_hide_are_read_by_pylance(
 def test_lists_of_which_few_have_items_are_read_by_pylance(
     version: str, share: float, tmp_path: Path
 ) -> None:
-    rows, random = 150_000, np.random.default_rng(3)
+    rows, random = 60_000, np.random.default_rng(3)
     lengths = (random.random(rows) < share) * random.integers(1, 4, rows)
     offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
     numbers = pa.array(random.integers(0, 1 << 60, int(lengths.sum())))

@@ -14,6 +14,7 @@ import lance_core as lance
 from lance_core.errors import InvalidInputError, InvalidTypeError
 from lance_core_vector.training import kmeans
 from tests.each_case import each_case
+from tests.examples import share
 
 ROWS, WIDTH = 6_000, 16
 
@@ -70,7 +71,10 @@ def test_the_fast_mode_ranks_by_signs_alone(tmp_path: Path) -> None:
     assert batch == [row for one in each for row in one.to_pylist()]
 
 
-@each_case("kind, parameters, metric", [(*k, m) for k in KINDS for m in ("l2", "cosine", "dot")])
+COMBINED = [(*kind, metric) for kind in KINDS for metric in ("l2", "cosine", "dot")]
+
+
+@each_case("kind, parameters, metric", share(COMBINED, 2, turn=0))
 def test_an_index_finds_the_nearest_rows(
     tmp_path: Path, kind: str, parameters: dict[str, Any], metric: str
 ) -> None:
@@ -81,8 +85,8 @@ def test_an_index_finds_the_nearest_rows(
     assert index.index_type == kind
     plan = dataset.scanner(nearest={"column": "v", "q": matrix[0]}).explain_plan()
     assert "ANNSubIndex: name=v_idx" in plan
-    share = recall(dataset, matrix[:200:20], nprobes=8, refine_factor=10, metric=metric)
-    assert share >= (0.9 if kind == "IVF_PQ" else 0.99)
+    found_share = recall(dataset, matrix[:200:20], nprobes=8, refine_factor=10, metric=metric)
+    assert found_share >= (0.9 if kind == "IVF_PQ" else 0.99)
 
 
 @each_case("kind, parameters", KINDS)
@@ -140,8 +144,8 @@ def test_new_rows_join_the_index_and_segments_of_one_training_are_merged(
     (segment,) = dataset.stats.index_stats("v_idx")["indices"]
     # Rows that were deleted before stay in the files, and are masked.
     assert sum(one["size"] for one in segment["partitions"]) == 4_000 + 1_500
-    share = recall(dataset, matrix[4_000:6_000:200], nprobes=6, refine_factor=10)
-    assert share >= (0.9 if kind == "IVF_PQ" else 0.99)
+    found_share = recall(dataset, matrix[4_000:6_000:200], nprobes=6, refine_factor=10)
+    assert found_share >= (0.9 if kind == "IVF_PQ" else 0.99)
 
 
 def test_new_rows_become_a_segment_of_their_own_if_nothing_is_to_be_merged(tmp_path: Path) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import random
+import tempfile
 import threading
 import uuid
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +26,7 @@ from lance_core.errors import (
     IndexWarning,
     RetryableCommitConflictError,
 )
+from lance_core.plugins import open_store
 from lance_core.store.functions import list_paths
 from lance_core.table.indices.index_metadata import fragment_bitmap
 
@@ -39,14 +43,25 @@ def rows(start: int, count: int) -> pa.Table:
 
 def indexed(uri: str, *, stable: bool = False) -> lance.LanceDataset:
     """Four fragments, two of which the indices of ``x`` and ``y`` cover."""
-    dataset = lance.write_dataset(
-        rows(0, 20), uri, max_rows_per_file=10, enable_stable_row_ids=stable
-    )
-    for column, kind in INDICES.items():
-        dataset.create_scalar_index(column, kind)
-    for start in (20, 30):
-        dataset = lance.write_dataset(rows(start, 10), dataset, mode="append")
-    return dataset
+    store = open_store(uri)
+    for path, content in _files_of_a_table(stable).items():
+        store.put(path, content)
+    return lance.dataset(uri)
+
+
+@functools.cache
+def _files_of_a_table(stable: bool) -> dict[str, bytes]:
+    """What is at each path of such a table: to copy it takes less than to make it."""
+    with tempfile.TemporaryDirectory() as folder:
+        dataset = lance.write_dataset(
+            rows(0, 20), folder, max_rows_per_file=10, enable_stable_row_ids=stable
+        )
+        for column, kind in INDICES.items():
+            dataset.create_scalar_index(column, kind)
+        for start in (20, 30):
+            dataset = lance.write_dataset(rows(start, 10), dataset, mode="append")
+        files = [path for path in Path(folder).rglob("*") if path.is_file()]
+        return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def check_answers(uri: str) -> lance.LanceDataset:

@@ -160,9 +160,10 @@ def test_arrow_expressions_keep_their_results_with_indices(
     dataset: lance_core.LanceDataset,
 ) -> None:
     conditions = [*ANSWERED, *NOT_ANSWERED]
-    # Half of them on each of the two tables.
-    for condition in share(conditions, 2, turn=dataset.has_stable_row_ids):
+    # A third of them on each of the two tables, and another third negated.
+    for condition in share(conditions, 3, turn=dataset.has_stable_row_ids):
         same_rows(dataset, condition)
+    for condition in share(conditions, 3, turn=2 - dataset.has_stable_row_ids):
         same_rows(dataset, ~condition)
     for condition in ANSWERED:
         assert is_searched(dataset, condition), str(condition)
