@@ -222,8 +222,8 @@ def _version_lines(options: argparse.Namespace) -> Iterator[str]:
 def _schema_lines(options: argparse.Namespace) -> Iterator[str]:
     for depth, field in _nested(_open(options).snapshot.schema.fields):
         null = "" if field.nullable else " not null"
-        name, kind = _in_line(field.name), _in_line(field.logical_type)
-        yield f"{field.id:>4}  {'  ' * depth}{name}: {kind}{null}"
+        name, type_name = _in_line(field.name), _in_line(field.logical_type)
+        yield f"{field.id:>4}  {'  ' * depth}{name}: {type_name}{null}"
 
 
 def _nested(fields: Iterable[Field], depth: int = 0) -> Iterator[tuple[int, Field]]:

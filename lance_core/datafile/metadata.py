@@ -286,10 +286,10 @@ def _schema(data: bytes) -> Schema:
     return Schema.from_proto(stored.fields, stored.metadata)
 
 
-def _parsed(kind: type[M], data: bytes) -> M:
+def _parsed(message_type: type[M], data: bytes) -> M:
     """Decode the ``FileDescriptor`` or a part of it."""
     try:
-        return kind.FromString(data)
+        return message_type.FromString(data)
     except DecodeError as error:
         raise CorruptFileError(
             "the bytes are not a valid FileDescriptor message", field="global_buffers[0]"

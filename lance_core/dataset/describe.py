@@ -87,5 +87,5 @@ def _columns(snapshot: Snapshot) -> Iterator[ColumnText]:
 
 
 def _type(field: Field) -> str:
-    kind = field.extension_name or field.logical_type
-    return kind if field.nullable else f"{kind} not null"
+    type_name = field.extension_name or field.logical_type
+    return type_name if field.nullable else f"{type_name} not null"

@@ -113,8 +113,8 @@ def _form_2_0(encoding: ArrayEncoding) -> PageForm | None:
 
 def _buffers(encoding: ArrayEncoding, scale: int) -> dict[int, int] | None:
     """The bits of a row in each buffer, by number; ``scale`` values are in a row."""
-    kind = encoding.WhichOneof("array_encoding")
-    if kind == "nullable":
+    encoding_name = encoding.WhichOneof("array_encoding")
+    if encoding_name == "nullable":
         form = encoding.nullable.WhichOneof("nullability")
         if form == "all_nulls":
             return {}
@@ -123,10 +123,10 @@ def _buffers(encoding: ArrayEncoding, scale: int) -> dict[int, int] | None:
         marks = _buffers(encoding.nullable.some_nulls.validity, scale)
         values = _buffers(encoding.nullable.some_nulls.values, scale)
         return None if marks is None or values is None else marks | values
-    if kind == "fixed_size_list" and not encoding.fixed_size_list.has_validity:
+    if encoding_name == "fixed_size_list" and not encoding.fixed_size_list.has_validity:
         scale *= encoding.fixed_size_list.dimension
         return _buffers(encoding.fixed_size_list.items, scale)
-    if kind != "flat" or encoding.flat.HasField("compression"):
+    if encoding_name != "flat" or encoding.flat.HasField("compression"):
         return None
     buffer = encoding.flat.buffer
     bits = encoding.flat.bits_per_value * scale

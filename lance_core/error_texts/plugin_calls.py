@@ -16,8 +16,8 @@ from lance_core.errors import LanceError
 
 def class_of(plugin: object) -> str:
     """The class of an object of a plugin, with its module."""
-    kind = type(plugin)
-    return f"{kind.__module__}.{kind.__qualname__}"
+    own_class = type(plugin)
+    return f"{own_class.__module__}.{own_class.__qualname__}"
 
 
 def type_of(value: object) -> str:
@@ -94,8 +94,8 @@ class CheckedCalls:
         except Exception as error:
             raise self.kind(failed_call(self.plugin, method, error)) from error
         if not isinstance(answer, expected):
-            kinds = expected if isinstance(expected, tuple) else (expected,)
-            names = " or ".join("None" if k is type(None) else k.__name__ for k in kinds)
+            classes = expected if isinstance(expected, tuple) else (expected,)
+            names = " or ".join("None" if k is type(None) else k.__name__ for k in classes)
             raise self.wrong(method, answer, names)
         return answer
 

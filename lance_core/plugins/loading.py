@@ -262,14 +262,14 @@ def _results(caller: Any) -> Iterator[object]:
             yield function.function()
 
 
-def _checked(caller: Any, kind: type[T]) -> Iterator[T]:
+def _checked(caller: Any, spec_class: type[T]) -> Iterator[T]:
     """The descriptors of one hook. Raises `PluginLoadError` if one is malformed."""
-    expected = f"a list of {kind.__name__}"
+    expected = f"a list of {spec_class.__name__}"
     for result in _results(caller):
         if not isinstance(result, Iterable) or isinstance(result, str | bytes | Mapping):
             raise PluginLoadError(f"{caller.name} returned {type_of(result)}, not {expected}")
         for spec in result:
-            if not isinstance(spec, kind):
+            if not isinstance(spec, spec_class):
                 raise PluginLoadError(
                     f"{caller.name} returned a list with {type_of(spec)}, not {expected}"
                 )

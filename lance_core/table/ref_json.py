@@ -41,15 +41,15 @@ class RefMembers:
             raise CorruptFileError("the ref is not a JSON object", path)
         return cls(members, path)
 
-    def take(self, name: str, kind: type[T], *default: T | None) -> T | None:
+    def take(self, name: str, expected: type[T], *default: T | None) -> T | None:
         """Remove and return the member ``name``; ``default`` if it is missing or null.
 
-        Raises the error of `wrong` if it is not a ``kind``, or is missing without a default.
+        Raises the error of `wrong` if it is no ``expected``, or is missing without a default.
         """
         value = self.members.pop(name, None)
         if value is None and default:
             return default[0]
-        if not isinstance(value, kind) or isinstance(value, bool):
+        if not isinstance(value, expected) or isinstance(value, bool):
             raise self.wrong(name)
         return value
 

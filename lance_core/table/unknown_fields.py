@@ -14,12 +14,12 @@ __all__ = ["all_known", "parse", "unknown_fields"]
 M = TypeVar("M", bound=Message)
 
 
-def parse(kind: type[M], data: bytes, field: str) -> M:
-    """Decode ``data`` as a message of ``kind``. Raises `CorruptFileError` naming ``field``."""
+def parse(message_type: type[M], data: bytes, field: str) -> M:
+    """Decode ``data`` as a ``message_type``. Raises `CorruptFileError` naming ``field``."""
     try:
-        return kind.FromString(data)
+        return message_type.FromString(data)
     except (DecodeError, RecursionError):
-        name = kind.DESCRIPTOR.full_name
+        name = message_type.DESCRIPTOR.full_name
         raise CorruptFileError(f"these bytes are not a {name}", field=field) from None
 
 

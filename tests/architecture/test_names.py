@@ -79,15 +79,14 @@ ALLOWED = {
 """Vague names, also in the plural, that say enough in a package or module, each with the reason."""
 
 KINDS = {
-    "lance_core": 76,
+    "lance_core": 48,
     "lance_core_azure": 2,
     "lance_core_explorer": 4,
-    "lance_core_functions": 5,
-    "lance_core_legacy": 1,
-    "lance_core_remote": 3,
+    "lance_core_functions": 2,
+    "lance_core_remote": 1,
     "lance_core_s3": 1,
     "lance_core_spark": 7,
-    "lance_core_testing": 19,
+    "lance_core_testing": 4,
 }
 """How often each distribution names other values ``kind``, which may only become less."""
 

@@ -124,13 +124,13 @@ def _enter(lock: CommitLock, version: int) -> AbstractContextManager[object]:
 
 def _leave(
     held: AbstractContextManager[object],
-    kind: type[BaseException] | None,
+    error_type: type[BaseException] | None,
     value: BaseException | None,
     trace: TracebackType | None,
 ) -> Exception | None:
     """Leave the lock; return the error that this raises, unless it is the exception passed in."""
     try:
-        held.__exit__(kind, value, trace)
+        held.__exit__(error_type, value, trace)
     except Exception as error:
         if error is value:
             return None

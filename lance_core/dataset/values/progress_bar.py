@@ -24,13 +24,13 @@ def progress_bar(what: str, total: int | None = None) -> Iterator[Callable[[int]
 
     ``what`` describes the bar, ``total``: the expected number of rows, None if unknown.
     """
-    kind = _tqdm()
-    if kind is None or not _shown.acquire(blocking=False):
+    bar_class = _tqdm()
+    if bar_class is None or not _shown.acquire(blocking=False):
         yield lambda count: None
         return
     options = {"unit": " rows", "unit_scale": True, "delay": DELAY_SECONDS, "file": sys.stderr}
     try:
-        with kind(desc=what, total=total, **options) as bar:
+        with bar_class(desc=what, total=total, **options) as bar:
             yield bar.update
     finally:
         _shown.release()

@@ -60,8 +60,8 @@ def _reader(data: ReaderLike, schema: pa.Schema | None) -> pa.RecordBatchReader:
 
 def _is_pandas(data: object) -> bool:
     """True for a pandas data frame, without importing pandas."""
-    kind = type(data)
-    return kind.__module__.split(".")[0] == "pandas" and kind.__name__ == "DataFrame"
+    data_class = type(data)
+    return data_class.__module__.split(".")[0] == "pandas" and data_class.__name__ == "DataFrame"
 
 
 def _from_iterable(data: Iterable[Any], schema: pa.Schema | None) -> pa.RecordBatchReader:

@@ -44,11 +44,11 @@ def empty(count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
 
     Raises `MemoryError` if there is not enough memory.
     """
-    kind = np.dtype(dtype)
-    size = count * kind.itemsize
+    element_type = np.dtype(dtype)
+    size = count * element_type.itemsize
     if not _LARGE <= size < _TOO_LARGE:
-        return np.empty(count, kind)
-    return np.frombuffer(allocate(size), kind)
+        return np.empty(count, element_type)
+    return np.frombuffer(allocate(size), element_type)
 
 
 def allocate(size: int) -> pa.Buffer:

@@ -104,12 +104,14 @@ class CheckedStore(ObjectStore):
     def __repr__(self) -> str:
         return repr(self.inner)
 
-    def _attribute(self, name: str, kind: type[Any]) -> Any:
+    def _attribute(self, name: str, expected: type[Any]) -> Any:
         value = self._calls.read(name, getattr, self.inner, name)
-        is_wrong = not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)
-        if is_wrong or (kind is int and value < 0):
+        is_wrong = not isinstance(value, expected) or (
+            isinstance(value, bool) and expected is not bool
+        )
+        if is_wrong or (expected is int and value < 0):
             raise PluginLoadError(
-                f"{self._calls.plugin}: {name} is {type_of(value)}; it must be {kind.__name__}"
+                f"{self._calls.plugin}: {name} is {type_of(value)}; it must be {expected.__name__}"
             )
         return value
 

@@ -67,11 +67,11 @@ def _check_indices(data: bytes) -> None:
             raise _refusal(f"index {index.name!r} of kind {message_name!r}")
 
 
-def _check_known(kind: type[Message], data: bytes) -> None:
-    name = kind.DESCRIPTOR.name
-    if all_known(parse(kind, data, name), len(data)):
+def _check_known(message_type: type[Message], data: bytes) -> None:
+    name = message_type.DESCRIPTOR.name
+    if all_known(parse(message_type, data, name), len(data)):
         return
-    if _has_unknown(parse(kind, data, name)):
+    if _has_unknown(parse(message_type, data, name)):
         raise _refusal(name)
 
 

@@ -258,18 +258,18 @@ def segments_from_proto(messages: list[rowids_pb2.U64Segment]) -> list[Segment]:
 
 
 def _segment(message: rowids_pb2.U64Segment) -> Segment:
-    kind = message.WhichOneof("segment")
-    if kind == "range_with_holes":
+    segment_type = message.WhichOneof("segment")
+    if segment_type == "range_with_holes":
         return _range_with_holes(message.range_with_holes)
-    if kind == "range_with_bitmap":
+    if segment_type == "range_with_bitmap":
         body = message.range_with_bitmap
         return RangeWithBitmap.of(body.start, body.end, body.bitmap)
-    if kind == "sorted_array":
+    if segment_type == "sorted_array":
         values = _decoded(message.sorted_array)
         if (values[1:] <= values[:-1]).any():
             raise CorruptFileError("a sorted array is not sorted", field=_FIELD)
         return Array(values, True)
-    if kind == "array":
+    if segment_type == "array":
         return Array(_decoded(message.array), False)
     raise CorruptFileError("a segment of unknown kind", field=_FIELD)
 
@@ -292,13 +292,13 @@ _WIDTHS: dict[str, np.dtype[Any]] = {
 
 
 def _decoded(message: rowids_pb2.EncodedU64Array) -> Uint64s:
-    kind = message.WhichOneof("array")
-    if kind is None:
+    array_type = message.WhichOneof("array")
+    if array_type is None:
         raise CorruptFileError("an array of unknown width", field="EncodedU64Array")
-    body = getattr(message, kind)
-    data = body.values if kind == "u64_array" else body.offsets
-    base = 0 if kind == "u64_array" else body.base
-    width = _WIDTHS[kind]
+    body = getattr(message, array_type)
+    data = body.values if array_type == "u64_array" else body.offsets
+    base = 0 if array_type == "u64_array" else body.base
+    width = _WIDTHS[array_type]
     if len(data) % width.itemsize:
         raise CorruptFileError(
             f"{len(data)} bytes are not an array of {width.itemsize}-byte values",

@@ -65,10 +65,10 @@ def _arrow_type(name: Node) -> pa.DataType:
     if not isinstance(name, Constant) or not is_text(name.type) or name.is_null:
         raise UnsupportedFeatureError("arrow_cast to a type that is not a literal")
     text = name.value.as_py()
-    kind = _named_type(text.strip())
-    if kind is None:
+    data_type = _named_type(text.strip())
+    if data_type is None:
         raise UnsupportedFeatureError(f"arrow_cast to {text!r}")
-    return kind
+    return data_type
 
 
 def _named_type(text: str) -> pa.DataType | None:

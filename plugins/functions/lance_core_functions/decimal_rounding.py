@@ -22,9 +22,9 @@ def rounded(node: Node, digits: int, mode: str) -> Node:
     if digits >= own.scale:
         return node
     make = pa.decimal128 if own.bit_width == 128 else pa.decimal256
-    kind = make(own.precision, max(digits, min(own.scale, 0)))
-    kernel = functools.partial(_rounded, digits=digits, mode=mode, kind=kind)
-    return call(Apply("round", (digits,)), by_chunk(kernel), node, kind=kind)
+    data_type = make(own.precision, max(digits, min(own.scale, 0)))
+    kernel = functools.partial(_rounded, digits=digits, mode=mode, kind=data_type)
+    return call(Apply("round", (digits,)), by_chunk(kernel), node, kind=data_type)
 
 
 def _rounded(values: pa.Array, digits: int, mode: str, kind: pa.DataType) -> pa.Array:

@@ -105,17 +105,17 @@ def _of_floats(values: Datum, digits: Datum | int, mode: str) -> Datum:
 
 
 def _rounded(floats: Floats, digits: Any, mode: str) -> Floats:
-    kind = floats.dtype
+    dtype = floats.dtype
     with np.errstate(all="ignore"):
-        power = kind.type(10) ** np.abs(digits).astype(kind)
+        power = dtype.type(10) ** np.abs(digits).astype(dtype)
         scaled = np.where(digits < 0, floats / power, floats * power)
         whole = _whole(scaled, mode)
         result = np.where(digits < 0, whole * power, whole / power)
     # Beyond 2**52 (float32: 2**23) a float has no fraction; NaN and infinities stay, too.
-    exact = ~(np.abs(scaled) < 1 / np.finfo(kind).eps)
+    exact = ~(np.abs(scaled) < 1 / np.finfo(dtype).eps)
     lost = (digits < 0) & ~np.isfinite(power) & np.isfinite(floats)
     result = np.where(lost, np.copysign(0, floats), np.where(exact & ~lost, floats, result))
-    return np.asarray(result, kind)
+    return np.asarray(result, dtype)
 
 
 def _whole(floats: Floats, mode: str) -> Floats:

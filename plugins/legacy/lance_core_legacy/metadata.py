@@ -189,12 +189,12 @@ def _block(tail: Tail, position: int, end: int, field: str) -> bytes:
     return bytes(content)
 
 
-def _parsed(kind: type[M], raw: bytes, field: str) -> M:
+def _parsed(message_type: type[M], raw: bytes, field: str) -> M:
     try:
-        return kind.FromString(raw)
+        return message_type.FromString(raw)
     except DecodeError as error:
         raise CorruptFileError(
-            f"the bytes are not a valid {kind.__name__} message", field=field
+            f"the bytes are not a valid {message_type.__name__} message", field=field
         ) from error
 
 

@@ -58,25 +58,25 @@ def failure_without_response(error: Exception, no_credentials: str) -> RequestEr
     return _connection_failure(error, type_names)
 
 
-def _connection_failure(error: Any, kinds: set[str]) -> RequestError:
+def _connection_failure(error: Any, class_names: set[str]) -> RequestError:
     known: dict[str, Any] = getattr(error, "kwargs", {})
     url = str(known.get("endpoint_url") or "")
     where = origin_of(url) if url else "the service"
-    if "SSLError" in kinds:
+    if "SSLError" in class_names:
         return tls_failure(str(error), where)
-    if "ProxyConnectionError" in kinds:
+    if "ProxyConnectionError" in class_names:
         return proxy_failure(error)
-    if "ConnectTimeoutError" in kinds:
+    if "ConnectTimeoutError" in class_names:
         reason = f"no connection to {where} within the time for connecting"
         return RequestError(Failure.UNSENT, reason, contact_timeout=CONTACT_TIMEOUT)
-    if "EndpointConnectionError" in kinds:
+    if "EndpointConnectionError" in class_names:
         return unreachable(error, where)
-    if "ReadTimeoutError" in kinds:  # the SDK's, or that of urllib3
+    if "ReadTimeoutError" in class_names:  # the SDK's, or that of urllib3
         reason = f"no complete response from {where} within the time for one request"
         return RequestError(Failure.UNKNOWN, reason, contact_timeout=CONTACT_TIMEOUT)
-    if "IncompleteReadError" in kinds:
+    if "IncompleteReadError" in class_names:
         return RequestError(Failure.UNKNOWN, "the response broke off")
-    if "HTTPClientError" in kinds:
+    if "HTTPClientError" in class_names:
         return broken(error, where)
     reason = f"the request failed ({type(error).__name__})"
     return RequestError(Failure.UNKNOWN, reason, contact_timeout=CONTACT_TIMEOUT)

@@ -42,8 +42,8 @@ def bound_responses(
             f"install an older one, or a newer {plugin}"
         )
     sdk = botocore.awsrequest
-    kinds = (sdk.AWSHTTPConnectionPool, sdk.AWSHTTPSConnectionPool)
-    pools.update(timed_pools(seconds, *kinds, idle))
+    connection_classes = (sdk.AWSHTTPConnectionPool, sdk.AWSHTTPSConnectionPool)
+    pools.update(timed_pools(seconds, *connection_classes, idle))
     endpoint.http_session = _BoundedSession(session, sdk.AWSResponse, check)
 
 

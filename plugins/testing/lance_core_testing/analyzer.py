@@ -89,8 +89,8 @@ class AnalyzerTests:
     def test_arrays_have_their_types_and_one_value_for_each_word(self) -> None:
         for texts in (self._texts(), []):
             words = self._words(_column(texts))
-            kinds = (pa.string(), pa.large_string())
-            assert words.words.type in kinds, f"words are strings, not {words.words.type}"
+            text_types = (pa.string(), pa.large_string())
+            assert words.words.type in text_types, f"words are strings, not {words.words.type}"
             assert not words.words.null_count, "words are not null"
             for name, numbers in zip(words._fields[1:], words[1:], strict=True):
                 assert numbers.dtype == np.int64, f"{name} are int64, not {numbers.dtype}"

@@ -86,4 +86,4 @@ def must_raise(kinds: Kinds[E], doing: str) -> Iterator[Caught[E]]:
 
 def _names(kinds: Kinds[E]) -> str:
     several = kinds if isinstance(kinds, tuple) else (kinds,)
-    return " or ".join(kind.__name__ for kind in several)
+    return " or ".join(error_class.__name__ for error_class in several)

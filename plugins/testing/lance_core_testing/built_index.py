@@ -64,8 +64,8 @@ class IndexBuilder:
         pairs = [
             IndexPart(self._open(part), row_map) for part, row_map in zip(parts, maps, strict=True)
         ]
-        kind = parts[0].folder.kind
-        return self._written(kind, lambda output: self._type().merge(pairs, rows, output))
+        data_type = parts[0].folder.kind
+        return self._written(data_type, lambda output: self._type().merge(pairs, rows, output))
 
     def _written(self, type_: pa.DataType, write: Callable[[IndexOutput], bytes]) -> BuiltIndex:
         store, registry, paths = MemoryStore(), get_manager().encodings, list[str]()

@@ -68,12 +68,12 @@ def mutate_message(message: Message, chance: random.Random) -> str:
     if field.message_type is None:
         setattr(message, field.name, _scalar(field, getattr(message, field.name), chance))
         return f"{field.name} = {str(getattr(message, field.name))[:40]}"
-    kind = chance.random()
-    if kind < 0.1:
+    draw = chance.random()
+    if draw < 0.1:
         message.ClearField(field.name)
         return f"{field.name} cleared"
     inner = getattr(message, field.name)
-    if kind < 0.2:
+    if draw < 0.2:
         inner.SetInParent()
         inner.Clear()
         return f"{field.name} emptied"
@@ -89,11 +89,11 @@ def _mutate_items(items: Any, field: Any, chance: random.Random) -> str:
             items.add()
         return " gets an item"
     index = chance.randrange(len(items))
-    kind = chance.random()
-    if kind < 0.15:
+    draw = chance.random()
+    if draw < 0.15:
         del items[index]
         return f"[{index}] removed"
-    if kind < 0.3:
+    if draw < 0.3:
         items.append(items[index])
         return f"[{index}] doubled"
     if field.message_type is not None:

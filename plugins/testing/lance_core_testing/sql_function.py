@@ -188,10 +188,10 @@ class SqlFunctionTests:
     def test_other_types_are_computed_or_refused(self) -> None:
         for what, arguments in self._calls():
             for position in range(len(arguments)):
-                for kind in TYPES:
+                for data_type in TYPES:
                     changed = list(arguments)
-                    changed[position] = pa.nulls(len(arguments[position]), kind)
-                    name = f"{what}, argument {position + 1} is {kind}"
+                    changed[position] = pa.nulls(len(arguments[position]), data_type)
+                    name = f"{what}, argument {position + 1} is {data_type}"
                     try:
                         node = self._node(changed)
                         got = evaluate(node, _table(changed))
@@ -236,11 +236,13 @@ class SqlFunctionTests:
 
     def _calls(self) -> Iterator[tuple[str, Arguments]]:
         for arguments in self.calls:
-            kinds = ", ".join(str(values.type) for values in arguments)
+            type_names = ", ".join(str(values.type) for values in arguments)
             assert arguments, "a function without arguments needs no tests of these"
-            assert len({len(values) for values in arguments}) == 1, f"{kinds}: unequal lengths"
-            assert not any(values.null_count for values in arguments), f"{kinds}: NULL in `calls`"
-            yield f"{self.spec.name}({kinds})", arguments
+            assert len({len(values) for values in arguments}) == 1, f"{type_names}: unequal lengths"
+            assert not any(values.null_count for values in arguments), (
+                f"{type_names}: NULL in `calls`"
+            )
+            yield f"{self.spec.name}({type_names})", arguments
 
     def _node(self, arguments: Arguments) -> Node:
         return call_planned(self.spec, self.spec.name, _columns(arguments))

@@ -46,8 +46,8 @@ class _Lines:
     def __init__(self, snapshot: Snapshot, plan: MergePlan, schemas: tuple[Schema, Schema]) -> None:
         self.merge = plan.describe()
         keys = ", ".join(plan.on)
-        kind = "Left" if plan.deletes_unmatched else "Right"
-        self.join = f"HashJoin: join_type={kind}, on=[{keys}]"
+        join = "Left" if plan.deletes_unmatched else "Right"
+        self.join = f"HashJoin: join_type={join}, on=[{keys}]"
         fragments = len(snapshot.manifest.fragments)
         self.read = (
             f"LanceRead: uri={snapshot.root.redacted_uri}, projection=[{keys}], "

@@ -60,12 +60,12 @@ class SpilledRows:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        error_type: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
         try:
-            if kind is None:
+            if error_type is None:
                 self._flush()
         finally:
             self._waiting.clear()

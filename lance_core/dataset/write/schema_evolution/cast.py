@@ -21,9 +21,9 @@ def cast(array: pa.Array, type_: pa.DataType, name: str) -> pa.Array:
     try:
         return _cast(array, type_)
     except pa.ArrowInvalid as error:
-        kind = ResultTooLargeError if _TOO_LARGE in str(error) else SchemaMismatchError
-        size = f" (values of {array.nbytes} bytes)" if kind is ResultTooLargeError else ""
-        raise kind(
+        error_class = ResultTooLargeError if _TOO_LARGE in str(error) else SchemaMismatchError
+        size = f" (values of {array.nbytes} bytes)" if error_class is ResultTooLargeError else ""
+        raise error_class(
             f"column {name!r} cannot be cast from {array.type} to {type_}{size}: {error}"
         ) from error
     except pa.ArrowNotImplementedError as error:

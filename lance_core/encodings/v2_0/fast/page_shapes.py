@@ -32,14 +32,14 @@ def shape_of(encoding: Any, type_: pa.DataType) -> Shape | None:
     """The shape of the encoding of a page; None for a page that is read alone."""
     if not isinstance(encoding, ArrayEncoding):
         return None
-    kind = encoding.WhichOneof("array_encoding")
-    if kind == "nullable" and (pa.types.is_primitive(type_) or pa.types.is_decimal(type_)):
+    encoding_name = encoding.WhichOneof("array_encoding")
+    if encoding_name == "nullable" and (pa.types.is_primitive(type_) or pa.types.is_decimal(type_)):
         return _flat_shape(encoding, type_)
     if not is_variable(type_):
         return None
-    if kind == "binary":
+    if encoding_name == "binary":
         return ("binary", 0) if _is_plain(encoding.binary) else None
-    if kind == "dictionary":
+    if encoding_name == "dictionary":
         items = encoding.dictionary.items
         indices = _plain_flat(encoding.dictionary.indices)
         is_plain = items.WhichOneof("array_encoding") == "binary" and _is_plain(items.binary)

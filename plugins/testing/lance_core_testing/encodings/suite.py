@@ -171,8 +171,8 @@ class EncodingTests:
             with bounded_memory(name, len(stored.data) + array.nbytes):
                 for _ in range(MUTANTS // 2):
                     encoding = ArrayEncoding.FromString(stored.encoding.SerializeToString())
-                    kind = mutate_message(encoding, chance)
-                    _read_damaged(f"{name}, {kind}", stored.with_encoding(encoding), registry)
+                    mutation = mutate_message(encoding, chance)
+                    _read_damaged(f"{name}, {mutation}", stored.with_encoding(encoding), registry)
 
     def test_fewer_bytes_than_values_need_are_an_error(self) -> None:
         for name, array in self.samples().items():

@@ -112,10 +112,10 @@ class ValueEncodingTests:
     @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
     @given(data=st.data())
     def test_any_values_come_back_from_files(self, data: st.DataObject) -> None:
-        kinds = [type_ for type_ in VALUES if self.spec.accepts(type_)]
-        if not kinds:
+        accepted_types = [type_ for type_ in VALUES if self.spec.accepts(type_)]
+        if not accepted_types:
             pytest.skip("no strategy makes values of the types that it accepts")
-        type_ = data.draw(st.sampled_from(kinds))
+        type_ = data.draw(st.sampled_from(accepted_types))
         values = data.draw(st.lists(st.none() | VALUES[type_], max_size=80))
         array = pa.array(values, type_)
         version = data.draw(st.sampled_from(VERSIONS))

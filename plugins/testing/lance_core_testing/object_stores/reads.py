@@ -211,8 +211,8 @@ def _check_ranges(
     store: ObjectStore, path: str, ranges: Sequence[ByteRange], content: bytes
 ) -> None:
     buffers = store.get_ranges(path, ranges)
-    kinds = {type(buffer).__name__ for buffer in buffers if not isinstance(buffer, pa.Buffer)}
-    assert not kinds, f"get_ranges gave {kinds}; it must give pyarrow.Buffers"
+    type_names = {type(buffer).__name__ for buffer in buffers if not isinstance(buffer, pa.Buffer)}
+    assert not type_names, f"get_ranges gave {type_names}; it must give pyarrow.Buffers"
     assert len(buffers) == len(ranges), (
         f"get_ranges gave {len(buffers)} buffers for {len(ranges)} ranges; it must give as many"
     )

@@ -52,9 +52,9 @@ class WriteTests:
     """Whole objects, streaming writers, deletion and copies."""
 
     def test_all_kinds_of_bytes_are_written(self, store: ObjectStore) -> None:
-        for number, (kind, (data, content)) in enumerate(ACCEPTED.items()):
+        for number, (label, (data, content)) in enumerate(ACCEPTED.items()):
             store.put(f"folder/{number}", data)
-            check_bytes(store.get(f"folder/{number}"), content, f"get after put of {kind}")
+            check_bytes(store.get(f"folder/{number}"), content, f"get after put of {label}")
 
     def test_writes_return_nothing(self, store: ObjectStore) -> None:
         writer, dropped = store.open_writer("written"), store.open_writer("aborted")
@@ -72,16 +72,16 @@ class WriteTests:
         assert paths == ["put", "written"], "what returned None must have been applied"
 
     def test_what_has_no_bytes_is_refused(self, store: ObjectStore) -> None:
-        for kind, data in REFUSED.items():
-            with must_raise(InvalidInputError, f"put of {kind} ({data!r})"):
+        for label, data in REFUSED.items():
+            with must_raise(InvalidInputError, f"put of {label} ({data!r})"):
                 store.put("object", data)
             paths = list_paths(store)
-            assert paths == [], f"a put of {kind} that is refused must create nothing"
+            assert paths == [], f"a put of {label} that is refused must create nothing"
 
     def test_a_refused_write_keeps_what_was_there(self, store: ObjectStore) -> None:
         store.put("object", b"old")
-        for kind, data in REFUSED.items():
-            with must_raise(InvalidInputError, f"put of {kind} where an object is"):
+        for label, data in REFUSED.items():
+            with must_raise(InvalidInputError, f"put of {label} where an object is"):
                 store.put("object", data)
             check_bytes(store.get("object"), b"old", "get after an overwrite that was refused")
 

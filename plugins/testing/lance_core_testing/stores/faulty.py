@@ -188,8 +188,8 @@ class FaultyStore(StoreWrapper):
 
 
 def _unknown(call: StoreCall) -> StoreError:
-    kind = OutcomeUnknownError if call.method in WRITES else StoreError
-    return kind(_text(call, "was not answered"))
+    error_class = OutcomeUnknownError if call.method in WRITES else StoreError
+    return error_class(_text(call, "was not answered"))
 
 
 def _text(call: StoreCall, what: str) -> str:

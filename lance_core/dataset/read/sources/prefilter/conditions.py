@@ -250,9 +250,9 @@ def _asks(condition: Condition, truth: Truth, query: type[IndexQuery]) -> TypeGu
     )
 
 
-def _flat(parts: Iterable[Condition], kind: type[AllOf | AnyOf]) -> Iterator[Condition]:
+def _flat(parts: Iterable[Condition], condition_class: type[AllOf | AnyOf]) -> Iterator[Condition]:
     for part in parts:
-        if isinstance(part, kind):
+        if isinstance(part, condition_class):
             yield from part.parts
         else:
             yield part

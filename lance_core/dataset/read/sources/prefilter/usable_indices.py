@@ -64,13 +64,13 @@ class UsableIndex:
 
     def precision(self, lookup: ColumnLookup) -> Precision | None:
         """How precisely all segments answer ``lookup``; None if one of them cannot."""
-        query, kind = lookup.index_query, lookup.column_kind
+        query, data_type = lookup.index_query, lookup.column_kind
         worst = Precision.EXACT
         for segment in self.segments:
             details = segment.stored.index_details
             value = b"" if details is None else details.value
             try:
-                precision = self.type.precision(query, kind, value)
+                precision = self.type.precision(query, data_type, value)
             except PluginError as error:
                 text = f"index {self.name!r} cannot be used: {error}"
                 warn_caller(text, IndexWarning)
