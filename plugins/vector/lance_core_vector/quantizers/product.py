@@ -81,7 +81,8 @@ class ProductQuantizer(Quantizer):
         # For a vector that a one follows, the product is the distance without its own square.
         squares = np.einsum("mkd,mkd->mk", codebook, codebook)
         turned = codebook.transpose(0, 2, 1)
-        self._words = np.concatenate([np.float32(-2) * turned, squares[:, None]], axis=1)
+        with np.errstate(over="ignore"):  # damaged files have numbers of any size
+            self._words = np.concatenate([np.float32(-2) * turned, squares[:, None]], axis=1)
         self._turned = -np.ascontiguousarray(turned)
         self._metric = metric
         self._model = model
