@@ -12,6 +12,7 @@ import pytest
 
 from lance_core.errors import CorruptFileError
 from lance_core_vector.distances import METRICS
+from lance_core_vector.kinds import query_batch
 from lance_core_vector.kinds.query_batch import best_of_queries
 from lance_core_vector.loops.integer_products import integer_products
 from lance_core_vector.loops.rabit import hadamard
@@ -336,6 +337,40 @@ def test_several_queries_in_float64_search_vectors_in_float32(random: np.random.
     queries = codes[0][:3].astype(np.float64)
     found = best_of_queries(METRICS["l2"], queries, [(partition(0, codes), np.arange(3))], 5, None)
     assert [hits is not None and int(hits.rows[0]) for hits in found] == [0, 1, 2]
+
+
+def test_threads_of_several_queries_find_what_one_finds(
+    random: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quantizer = FlatQuantizer(pa.list_(pa.float32(), WIDTH), METRICS["l2"], "x")
+    sizes = (40, 1, 200, 7, 90)
+    partitions = [
+        partition(number, quantizer.load([lists(random.random((size, WIDTH), np.float32))]))
+        for number, size in enumerate(sizes)
+    ]
+    queries = random.random((9, WIDTH), np.float32)
+    searched = [
+        (one, np.flatnonzero(random.random(9) < 0.7).astype(np.int64)) for one in partitions
+    ]
+    answers = []
+    for products in (1 << 40, 1):
+        monkeypatch.setattr(query_batch, "PART_PRODUCTS", products)
+        answers.append(best_of_queries(METRICS["l2"], queries, searched, 8, None))
+    for single, several in zip(*answers, strict=True):
+        assert single is not None
+        assert several is not None
+        assert single.rows.tolist() == several.rows.tolist()
+        assert single.scores.tolist() == several.scores.tolist()
+
+
+def test_codewords_of_any_size_give_no_warning() -> None:
+    """Those of damaged files: they are far from all queries."""
+    codebook = np.full((1, 256, 8), 3e38, np.float32)
+    quantizer = ProductQuantizer(
+        codebook, 8, transposed=True, metric="l2", model=model(np.zeros((1, 8))), path=""
+    )
+    with np.errstate(all="ignore"):  # as a search has it
+        assert not np.isfinite(quantizer.tables(np.ones(8, np.float32), [0])).any()
 
 
 def test_metadata_of_quantizers_is_checked() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +12,17 @@ import numpy.typing as npt
 from lance_core.hookspecs.searches import Hits, best_of
 from lance_core_vector.flat_search import rounding_errors, terms
 from lance_core_vector.loops.batch_scan import BestOfQueries, Block
+from lance_core_vector.loops.best_rows import BestRows, merged_best
 from lance_core_vector.loops.float_scan import SPARE_ROWS
+from lance_core_vector.loops.threads import PART_PRODUCTS, in_threads, parts_of
 from lance_core_vector.quantizers.flat import vectors_at
 
 if TYPE_CHECKING:
     from lance_core.hookspecs.searches import AllowedRows
     from lance_core_vector.distances import Metric
     from lance_core_vector.partitions.partition_cache import Partition
+
+Floats = npt.NDArray[np.float32]
 
 FEW_ALLOWED = 0.02
 """The share of allowed rows below which all rows are masked before they are ranked: to rank many
@@ -50,15 +55,13 @@ def best_of_queries(
         capacity += int(0.25 * count / allowed.share) + SPARE_ROWS
     # Never full with all rows.
     capacity = min(capacity, sum(len(partition.rows) for partition in partitions) + 1)
-    best = BestOfQueries(vectors, capacity)
-    position = 0
-    for partition, queries in searched:
+    blocks = []
+    for partition in partitions:
         codes, squares, _ = partition.codes
         mask = allowed.mask(partition.rows) if allowed is not None and masks_first else None
-        block = Block(codes, partition.rows, *terms(metric.name, squares), mask)
-        best.offer(block, queries, position)
-        position += len(squares)
-    best_rows = [best.of_query(number) for number in range(len(vectors))]
+        blocks.append(Block(codes, partition.rows, *terms(metric.name, squares), mask))
+    searching = [queries for _, queries in searched]
+    best_rows = _best_of_blocks(vectors, capacity, blocks, searching)
     ends = np.cumsum([len(rows_of_query.rows) for rows_of_query in best_rows])[:-1]
     rows = np.concatenate([rows_of_query.rows for rows_of_query in best_rows])
     counts = np.ones(len(rows), np.bool_)
@@ -80,3 +83,31 @@ def best_of_queries(
         exact = metric.exact(some[mask], vectors[number].astype(some.dtype))
         answers.append(best_of(own.rows[mask], exact, count, ascending=True))
     return answers
+
+
+def _best_of_blocks(
+    queries: Floats,
+    capacity: int,
+    blocks: Sequence[Block],
+    searching: Sequence[npt.NDArray[np.int64]],
+) -> list[BestRows]:
+    """The best rows for each query, of the blocks that it searches: each thread has some blocks."""
+    products = [
+        block.vectors.size * len(numbers) for block, numbers in zip(blocks, searching, strict=True)
+    ]
+    starts = np.cumsum([0, *(len(block.rows) for block in blocks)])
+    ends = np.cumsum(products)
+    parts = parts_of(int(ends[-1]), PART_PRODUCTS)
+    cuts = np.searchsorted(ends, [part.stop for part in parts]) + 1
+
+    def search(some: tuple[int, int]) -> BestOfQueries:
+        best = BestOfQueries(queries, capacity)
+        for number in range(*some):
+            best.offer(blocks[number], searching[number], int(starts[number]))
+        return best
+
+    every = list(in_threads(search, itertools.pairwise([0, *cuts.tolist()])))
+    return [
+        merged_best([best.of_query(number) for best in every], capacity)
+        for number in range(len(queries))
+    ]

@@ -41,6 +41,15 @@ def best_by_scores(
     return BestRows(numbers[order], ordered, near[order])
 
 
+def merged_best(parts: Sequence[BestRows], count: int) -> BestRows:
+    """The ``count`` best rows of ``parts``, which have the best of some rows each."""
+    if len(parts) == 1:
+        return parts[0]
+    rows, scores, positions = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    order = np.lexsort((rows, scores))[:count]
+    return BestRows(rows[order], scores[order], positions[order])
+
+
 def best_by(scan: Callable[..., int], count: int, *arguments: Any) -> BestRows | None:
     """What a compiled scan finds: it fills three arrays, and returns how many rows there are.
 
