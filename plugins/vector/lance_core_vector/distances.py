@@ -54,7 +54,9 @@ class L2(Metric):
         distances *= -2
         distances += squares[:, None]
         distances += own
-        return distances, _rounding(vectors) * (_largest(squares) + np.sqrt(own)) ** 2
+        return distances, sum_rounding(vectors.shape[1], vectors.dtype) * (
+            _largest(squares) + np.sqrt(own)
+        ) ** 2
 
     def exact(self, vectors: Matrix, query: Matrix) -> Scores:
         differences = vectors.astype(np.float64) - query.astype(np.float64)
@@ -72,7 +74,7 @@ class Cosine(Metric):
         distances /= _nonzero(np.sqrt(_squares(vectors)))[:, None]
         distances /= -_nonzero(np.sqrt(_squares(queries)))
         distances += 1
-        return distances, np.full(len(queries), 4 * _rounding(vectors))
+        return distances, np.full(len(queries), 4 * sum_rounding(vectors.shape[1], vectors.dtype))
 
     def exact(self, vectors: Matrix, query: Matrix) -> Scores:
         wide, own = vectors.astype(np.float64), query.astype(np.float64)
@@ -96,7 +98,9 @@ class Dot(Metric):
             vectors if np.isfinite(distances).all() else vectors[np.isfinite(vectors).all(axis=1)]
         )
         bound = max(finite.max(initial=0), -finite.min(initial=0)) * np.sqrt(vectors.shape[1])
-        return distances, _rounding(vectors) * (1 + float(bound) * np.sqrt(_squares(queries)))
+        return distances, sum_rounding(vectors.shape[1], vectors.dtype) * (
+            1 + float(bound) * np.sqrt(_squares(queries))
+        )
 
     def exact(self, vectors: Matrix, query: Matrix) -> Scores:
         products = np.einsum("ij,j->i", vectors.astype(np.float64), query.astype(np.float64))
@@ -147,9 +151,9 @@ def _squares(vectors: Matrix) -> npt.NDArray[Any]:
     return squares
 
 
-def _rounding(vectors: Matrix) -> float:
-    """A bound of the relative error of a sum of products of as many numbers as a vector has."""
-    return float((vectors.shape[1] + 8) * np.finfo(vectors.dtype).eps)
+def sum_rounding(width: int, dtype: npt.DTypeLike = np.float32) -> float:
+    """A bound of the relative error of a sum of ``width`` products of numbers of ``dtype``."""
+    return (width + 8) * float(np.finfo(dtype).eps)
 
 
 def _largest(squares: npt.NDArray[Any]) -> float:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from lance_core.errors import UnsupportedFeatureError
+from lance_core_vector.distances import Matrix, Metric, sum_rounding
 from lance_core_vector.loops.batch_scan import BestOfQueries, Block
 from lance_core_vector.loops.float_scan import SPARE_ROWS, Score, best_by_floats, is_conclusive
 from lance_core_vector.loops.library import is_compiled
 from lance_core_vector.loops.passes import squares_of
-from lance_core_vector.loops.threads import PART_PRODUCTS, in_threads, parts_of
+from lance_core_vector.loops.threads import PART_PRODUCTS, blocks_of, in_threads, parts_of
 from lance_core_vector.shortlist import HEAD, Shortlist
-
-if TYPE_CHECKING:
-    from lance_core_vector.distances import Matrix, Metric
 
 BLOCK_BYTES = 4 << 20
 """Bytes of vectors, and of their distances, that are compared at once: they stay in the cache."""
@@ -44,17 +42,16 @@ def candidates(metric: Metric, vectors: Matrix, queries: Matrix, count: int) -> 
     return [rows_of[number] for number in range(len(queries))]
 
 
-def _blocks(vectors: Matrix, num_queries: int) -> range:
+def _blocks(vectors: Matrix, num_queries: int) -> Sequence[range]:
     width = vectors.shape[1] * vectors.itemsize + 4 * num_queries
-    return range(0, len(vectors), max(256, BLOCK_BYTES // max(1, width)))
+    return blocks_of(len(vectors), max(256, BLOCK_BYTES // max(1, width)))
 
 
 def _shortlisted(metric: Metric, vectors: Matrix, queries: Matrix, count: int) -> Sequence[Rows]:
     shortlist = Shortlist(len(queries), count)
-    blocks = _blocks(vectors, len(queries))
-    for start in blocks:
-        distances, errors = metric.approximate(vectors[start : start + blocks.step], queries)
-        shortlist.add(distances, errors, start)
+    for block in _blocks(vectors, len(queries)):
+        distances, errors = metric.approximate(vectors[block.start : block.stop], queries)
+        shortlist.add(distances, errors, block.start)
     return shortlist.rows()
 
 
@@ -65,7 +62,7 @@ def _of_one(name: str, vectors: Matrix, queries: Matrix, count: int) -> dict[int
     best = best_by_floats([vectors], [rows], None, query, score, count + SPARE_ROWS)
     if best is None:
         return {}
-    rounding = (len(query) + 8) * float(np.finfo(np.float32).eps)
+    rounding = sum_rounding(len(query))
     length = float(np.sqrt(query @ query))
     error, relative = 2 * rounding * length, 0.0
     if score == "differences":
@@ -151,8 +148,7 @@ def near_rows(
         products = len(compared.queries) * vectors.shape[1]
         parts = parts_of(len(vectors), PART_PRODUCTS // max(1, products))
     else:
-        blocks = _blocks(vectors, len(compared.queries))
-        parts = [range(start, min(start + blocks.step, len(vectors))) for start in blocks]
+        parts = _blocks(vectors, len(compared.queries))
     queries, scores, positions, is_open, longest = zip(*in_threads(search, parts), strict=True)
     if not np.isfinite(longest).all():
         return None
@@ -250,7 +246,7 @@ def rounding_errors(
 
     Raises UnsupportedFeatureError for metrics without `terms`.
     """
-    rounding = (width + 8) * float(np.finfo(np.float32).eps)
+    rounding = sum_rounding(width)
     match name:
         case "l2":
             return rounding * (longest + lengths.astype(np.float64)) ** 2

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.hookspecs.indices import IndexPart, RowProblem
+from lance_core_vector.distances import sum_rounding
 from lance_core_vector.kinds.ivf_index import IvfIndex
 from lance_core_vector.kinds.move import stored_partitions
 from lance_core_vector.kinds.stored_encoder import encoder_of
@@ -140,7 +141,7 @@ def _is_near(source: IvfIndex, vectors: npt.NDArray[Any], owners: npt.NDArray[np
     squares = np.einsum("ij,ij->i", centroids, centroids)
     rounding = 0.0
     if not source.metric.of_bits:
-        sums = (centroids.shape[1] + 8) * float(np.finfo(np.float32).eps)
+        sums = sum_rounding(centroids.shape[1])
         rounding = max(sums, 8 * float(np.finfo(dtype).eps))
     step = max(1, MAX_PAIRS * 16 // len(centroids))
     for start in range(0, len(vectors), step):

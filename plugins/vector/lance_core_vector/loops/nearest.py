@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lance_core_vector.loops.library import is_compiled, native
-from lance_core_vector.loops.threads import PART_PRODUCTS, in_threads, parts_of
+from lance_core_vector.loops.threads import PART_PRODUCTS, blocks_of, in_threads, parts_of
 
 Floats = npt.NDArray[np.float32]
 
@@ -40,8 +40,7 @@ def nearest_centroids(vectors: Floats, centroids: Floats, halves: Floats) -> npt
     else:
         # Always the same blocks, since products are rounded as their number requires.
         step = max(1, min(BLOCK_ROWS, BLOCK_BYTES // (4 * len(centroids))))
-        starts = range(0, len(vectors), step)
-        parts = [range(start, min(start + step, len(vectors))) for start in starts]
+        parts = blocks_of(len(vectors), step)
     for _ in in_threads(search, parts):
         pass
     return nearest

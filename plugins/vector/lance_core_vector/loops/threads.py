@@ -37,3 +37,8 @@ def parts_of(count: int, least: int) -> Sequence[range]:
     parts = max(1, min(cpu_count(), count // max(1, least)))
     ends = [count * part // parts for part in range(parts + 1)]
     return [range(start, stop) for start, stop in itertools.pairwise(ends)]
+
+
+def blocks_of(count: int, size: int) -> Sequence[range]:
+    """The numbers from 0 to ``count`` in blocks of ``size``, of which the last may be shorter."""
+    return [range(start, min(start + size, count)) for start in range(0, count, size)]

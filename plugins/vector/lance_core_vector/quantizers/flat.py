@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.hookspecs.searches import Hits, best_of
+from lance_core_vector.distances import Metric, sum_rounding
 from lance_core_vector.loops.best_rows import Masks
 from lance_core_vector.loops.float_scan import SPARE_ROWS, Score, best_by_floats, is_conclusive
 from lance_core_vector.loops.library import is_compiled
@@ -26,7 +27,6 @@ from lance_core_vector.quantizers.base import (
 )
 
 if TYPE_CHECKING:
-    from lance_core_vector.distances import Metric
     from lance_core_vector.partitions.partition_cache import Partition
 
 COLUMN = "flat"
@@ -114,7 +114,7 @@ class _FloatScorer(_Scorer):
             largest = max(largest, float(np.fmax.reduce(squares)))
             start += len(squares)
         distances += own if name == "l2" else 1
-        rounding = (len(query) + 8) * float(np.finfo(dtype).eps)
+        rounding = sum_rounding(len(query), dtype)
         reach = {"l2": (largest**0.5 + own**0.5) ** 2, "dot": 1 + (largest * own) ** 0.5}
         self.error = max(self.error, rounding * reach.get(name, 4.0))
         return distances
@@ -126,7 +126,7 @@ class _FloatScorer(_Scorer):
             return super().top(partitions, count, masks)
         query, rows = self._query.astype(np.float32), [partition.rows for partition in partitions]
         low, high = np.array([partition.codes[2] for partition in partitions]).T
-        rounding = (len(query) + 8) * float(np.finfo(np.float32).eps)
+        rounding = sum_rounding(len(query))
         score: Score = "differences" if self._metric.name == "l2" else "products"
         error = rounding * float(np.sqrt(high.max() * (query @ query)))
         if self._metric.name == "cosine":

@@ -13,10 +13,9 @@ from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.hookspecs.searches import Hits, best_of
 from lance_core_vector.loops.best_rows import BestRows, Masks
 from lance_core_vector.loops.float_scan import SPARE_ROWS
-from lance_core_vector.loops.integer_products import integer_products
 from lance_core_vector.loops.library import is_compiled
 from lance_core_vector.loops.product_scan import arranged, codes_at
-from lance_core_vector.loops.rabit_scan import RabitTerms, best_by_rabit
+from lance_core_vector.loops.rabit_scan import RabitTerms, best_by_rabit, rabit_scores
 from lance_core_vector.loops.sign_scan import SignTerms, best_by_signs, sign_scores, sign_tables
 from lance_core_vector.partitions.index_files import (
     QUANTIZER_KEY,
@@ -307,23 +306,8 @@ class _Scorer(Scorer):
         return rows_at(codes, which, at)
 
     def scores(self, partitions: Sequence[Partition]) -> Distances:
-        parts = []
-        for partition, factor, base in zip(
-            partitions, *self._of_partitions(partitions), strict=True
-        ):
-            codes, add, scale, *_ = partition.codes
-            scores = self._products(codes, partition.number)
-            scores *= scale
-            scores += add if factor == 1 else add * factor
-            scores += base
-            parts.append(scores)
-        return np.concatenate(parts)
-
-    def _products(self, codes: npt.NDArray[Any], number: int) -> Distances:
-        """The products of codes with the rotated query."""
-        products = integer_products(codes, self._rotated)
-        products += np.float32(self._half)
-        return products
+        codes: list[Any] = [partition.codes for partition in partitions]
+        return rabit_scores(codes, self._terms(self._of_partitions(partitions)))
 
     def _of_partitions(self, partitions: Sequence[Partition]) -> PartitionTerms:
         centroids = self._centroids(partitions)
@@ -399,13 +383,17 @@ class _ResidualScorer(_Scorer):
     def top(self, partitions: Sequence[Partition], count: int, masks: Masks | None) -> Hits:
         return Scorer.top(self, partitions, count, masks)
 
-    def _products(self, codes: npt.NDArray[Any], number: int) -> Distances:
-        centroid = self._quantizer.model.centroids[number].astype(np.float64)
-        rotated = self._quantizer.rotation.of_query(self._query - centroid)
-        products = integer_products(codes, rotated.astype(np.float32))
-        products += np.float32(0.5 * rotated.sum())
-        products *= np.float32(2 / np.sqrt(len(rotated)))
-        return products
+    def scores(self, partitions: Sequence[Partition]) -> Distances:
+        each, parts = self._of_partitions(partitions), []
+        differences = self._query - self._centroids(partitions)
+        factor = 2 / np.sqrt(self._query.shape[0])
+        for number, difference in enumerate(differences):
+            rotated = factor * self._quantizer.rotation.of_query(difference)
+            own = PartitionTerms(*(values[number : number + 1] for values in each))
+            terms = RabitTerms(rotated.astype(np.float32), 0.5 * float(rotated.sum()), *own)
+            codes: Any = partitions[number].codes
+            parts.append(rabit_scores([codes], terms))
+        return np.concatenate(parts)
 
     def _of_partitions(self, partitions: Sequence[Partition]) -> PartitionTerms:
         if self._quantizer.metric != "dot":
