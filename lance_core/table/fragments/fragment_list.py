@@ -6,6 +6,7 @@ bytes as they were read, so that the next version copies bytes, including unknow
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import overload
 
@@ -14,7 +15,9 @@ from lance_core.errors import CorruptFileError
 from lance_core.table.fragments.data_file import TOMBSTONE
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.fragments.fragment_counts import FragmentCounts
+from lance_core.table.fragments.max_field_id import max_field_id
 from lance_core.table.unknown_fields import all_known, parse
+from lance_core.table.wire_scan import UnusualMessageError
 
 FEW_FRAGMENTS = 64
 """For at most this many fragments, only their counts are read, not those of the whole table."""
@@ -161,11 +164,19 @@ class FragmentList(Sequence[Fragment]):
 
     def messages(self) -> list[table_pb2.DataFragment]:
         """The fragments as messages; raises `CorruptFileError` for bytes that are none."""
-        return [parse(table_pb2.DataFragment, data, "Manifest.fragments") for data in self._raw]
+        joined = frames_pb2.ManifestFrame(fragments=self._raw).SerializeToString()
+        try:
+            return list(parse(table_pb2.Manifest, joined, "Manifest.fragments").fragments)
+        except CorruptFileError:
+            for data in self._raw:
+                parse(table_pb2.DataFragment, data, "Manifest.fragments")
+            raise
 
     @property
     def max_field_id(self) -> int:
         """The highest field id in data files, `TOMBSTONE` or less if there is none."""
+        with contextlib.suppress(UnusualMessageError):
+            return max_field_id(self._raw)
         messages = self.messages()
         ids = (max(file.fields) for message in messages for file in message.files if file.fields)
         return max(ids, default=TOMBSTONE)

@@ -102,10 +102,10 @@ class Merge(Operation):
         else:
             fragments = [fragment.to_proto() for fragment in stated]
         body = transaction_pb2.Transaction.Merge(
-            fragments=fragments,
             schema=self.schema.to_proto(),
             schema_metadata=encode_metadata(self.schema.metadata),
             preserves_nullability=self.preserves_nullability,
         )
         body.MergeFromString(self.unknown)
         message.merge.CopyFrom(body)
+        message.merge.fragments.extend(fragments)
