@@ -16,7 +16,7 @@ from lance_core.commits.base import CommitHandler
 from lance_core.commits.checked_handler import unchecked
 from lance_core.commits.handlers.directory import DirectoryCommitHandler
 from lance_core.commits.history import Version
-from lance_core.commits.new_files import NewFile, check_new_files, new_files
+from lance_core.commits.new_files import NewFile, check_existence, check_new_files, new_files
 from lance_core.commits.options import FRESH, CommitOptions
 from lance_core.errors import CommitFileMissingError, CommitUnknownError
 from lance_core.store.base import ObjectStore
@@ -91,8 +91,12 @@ class CommitVerification:
             return
         if not is_slow and not self._is_free:
             return
+        files = self._new_files(made.file, before)
         try:
-            check_new_files(self._store, self._new_files(made.file, before), self._options.each)
+            if self._is_free:  # `at_files` has just checked their sizes
+                check_existence(self._store, files)
+            else:
+                check_new_files(self._store, files, self._options.each)
         except CommitFileMissingError as error:
             if is_certain and self._withdraw(made):
                 raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -137,9 +138,19 @@ class LocalStore(ObjectStore):
             raise read_error(error, path, self._root.path) from error
 
     def existing(self, paths: Sequence[str]) -> list[str]:
-        # One call of the system for a name without a file, and no exception.
-        names = [path for path in paths if os.access(self._root.file(path), os.F_OK)]
-        return super().existing(names)
+        present = []
+        for path in paths:
+            full_path = self._root.file(path)
+            # One call of the system for a name without a file, and no exception.
+            if os.access(full_path, os.F_OK) and self._is_object(path, full_path):
+                present.append(path)
+        return present
+
+    def _is_object(self, path: str, full_path: str) -> bool:
+        with contextlib.suppress(OSError):
+            if stat.S_ISREG(os.lstat(full_path).st_mode):
+                return True
+        return bool(super().existing([path]))
 
     def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
         views = byte_views(data)

@@ -15,9 +15,11 @@ from lance_core.errors import CorruptFileError
 from lance_core.table.fragments.data_file import TOMBSTONE
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.fragments.fragment_counts import FragmentCounts
-from lance_core.table.fragments.max_field_id import max_field_id
 from lance_core.table.unknown_fields import all_known, parse
-from lance_core.table.wire_scan import UnusualMessageError
+from lance_core.table.wire_scan import MessageRanges, UnusualMessageError, scan_fields
+
+_FILES = table_pb2.DataFragment.FILES_FIELD_NUMBER
+_FIELDS = table_pb2.DataFile.FIELDS_FIELD_NUMBER
 
 FEW_FRAGMENTS = 64
 """For at most this many fragments, only their counts are read, not those of the whole table."""
@@ -176,7 +178,7 @@ class FragmentList(Sequence[Fragment]):
     def max_field_id(self) -> int:
         """The highest field id in data files, `TOMBSTONE` or less if there is none."""
         with contextlib.suppress(UnusualMessageError):
-            return max_field_id(self._raw)
+            return _max_field_id(self._raw)
         messages = self.messages()
         ids = (max(file.fields) for message in messages for file in message.files if file.fields)
         return max(ids, default=TOMBSTONE)
@@ -272,6 +274,29 @@ def without_counts(fragments: FragmentList) -> FragmentList:
         if message.HasField("deletion_file"):
             message.deletion_file.num_deleted_rows = 0
     return FragmentList(message.SerializeToString() for message in messages)
+
+
+def _max_field_id(raw: Sequence[bytes]) -> int:
+    """The highest id in serialized ``DataFragment`` messages, `TOMBSTONE` or less if there is none.
+
+    The files of a table have few distinct lists of fields, each of which is decoded once. Raises
+    `UnusualMessageError`, see `scan_fields`.
+    """
+    fragments = MessageRanges.of(raw)
+    files = scan_fields(fragments, (), (_FILES,))[_FILES].contents(fragments.data)
+    fields = scan_fields(files, (), (_FIELDS,))[_FIELDS]
+    if len(fields.owners) != len(files.starts) or (fields.owners[1:] == fields.owners[:-1]).any():
+        raise UnusualMessageError  # ids that are not packed, or in several parts
+    data, lists = fragments.data.tobytes(), fields.contents(fragments.data)
+    ranges = zip(lists.starts.tolist(), lists.ends.tolist(), strict=True)
+    # One file for each list of fields.
+    owners = {data[start:end]: owner for owner, (start, end) in enumerate(ranges)}
+    highest = TOMBSTONE
+    for owner in owners.values():
+        file = data[int(files.starts[owner]) : int(files.ends[owner])]
+        ids = parse(table_pb2.DataFile, file, "DataFragment.files").fields
+        highest = max(highest, *ids) if ids else highest
+    return highest
 
 
 def _decode_block(raw: list[bytes]) -> list[Fragment]:

@@ -6,10 +6,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TypeVar
 
+import pyarrow as pa
 import pytest
 
+import lance_core as lance
 from lance_core.commits.base import Candidate, ManifestLocation
 from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
@@ -26,7 +29,8 @@ from lance_core.errors import (
     OutcomeUnknownError,
     StoreError,
 )
-from lance_core.store.base import ObjectStore
+from lance_core.store.base import Buffers, ObjectStore, PutMode
+from lance_core.store.local import LocalStore
 from lance_core.store.memory import MemoryStore
 from lance_core.store.wrappers.base import StoreCall, StoreWrapper
 from lance_core.table.fragments import fragment_list
@@ -214,6 +218,38 @@ def test_a_local_commit_always_looks_for_its_files() -> None:
     table.store.inner.delete(path)
     with pytest.raises(CommitFileMissingError):
         table.commit(transaction, lambda: 0.0, store=table.store.inner)
+
+
+def test_a_local_version_whose_file_went_while_it_was_published_is_withdrawn() -> None:
+    class Losing(MemoryStore):
+        """Loses a data file when the next manifest is written."""
+
+        lost = ""
+
+        def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+            super().put(path, data, mode)
+            if self.lost and path.startswith("_versions/"):
+                self.delete(self.lost)
+
+    table = Table()
+    transaction, path = table.written()
+    store = Losing(table.store.inner._objects)  # type: ignore[attr-defined]  # a store in memory
+    store.lost = path
+    with pytest.raises(CommitFileMissingError):
+        table.commit(transaction, lambda: 0.0, store=store)
+    assert table.versions == 1
+
+
+def test_a_local_commit_reads_the_size_of_each_file_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = lance.write_dataset(pa.table({"i": [1]}), tmp_path / "t.lance")
+    paths: list[str] = []
+    head = LocalStore.head
+    monkeypatch.setattr(LocalStore, "head", lambda *a: (paths.append(a[1]), head(*a))[1])
+    rows = pa.table({"i": range(30)})
+    lance.write_dataset(rows, dataset, mode="append", max_rows_per_file=10)
+    assert len([path for path in paths if path.startswith("data/")]) == 3
 
 
 def test_a_commit_that_was_slow_looks_for_its_files_before_it_publishes() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from lance_core._pb import table_pb2
 from lance_core.errors import CorruptFileError
-from lance_core.table.fragments import max_field_id
+from lance_core.table.fragments import fragment_list
 from lance_core.table.fragments.fragment_list import FragmentList
 from tests.each_case import each_case
 
@@ -42,9 +42,9 @@ def test_the_highest_id_of_all_files_is_returned(raw: list[bytes], expected: int
 
 def test_each_list_of_fields_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     decoded: list[bytes] = []
-    parse = max_field_id.parse
+    parse = fragment_list.parse
     monkeypatch.setattr(
-        max_field_id,
+        fragment_list,
         "parse",
         lambda kind, data, name: (decoded.append(data), parse(kind, data, name))[1],
     )
