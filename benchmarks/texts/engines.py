@@ -45,8 +45,8 @@ class Engine(ABC):
         """The question in the engine's own form."""
 
     @abstractmethod
-    def search(self, query: Any, limit: int) -> Sequence[Any]:
-        """The best rows, and whatever comes with them."""
+    def search(self, query: Any, limit: int) -> Sequence[int]:
+        """The numbers of the best texts."""
 
 
 class Tantivy(Engine):
@@ -91,9 +91,9 @@ class Tantivy(Engine):
         }
         return self._index.parse_query(text[question.form], ["t"])
 
-    def search(self, query: Any, limit: int) -> Sequence[Any]:
-        hits: Sequence[Any] = self._searcher.search(query, limit).hits
-        return hits
+    def search(self, query: Any, limit: int) -> Sequence[int]:
+        hits = self._searcher.search(query, limit).hits
+        return [self._searcher.doc(address)["id"][0] for _, address in hits]
 
 
 class Bm25s(Engine):
@@ -118,11 +118,11 @@ class Bm25s(Engine):
     def query(self, question: Question) -> Any:
         return [" ".join(question.words)]
 
-    def search(self, query: Any, limit: int) -> Sequence[Any]:
+    def search(self, query: Any, limit: int) -> Sequence[int]:
         tokens = self._split(query, return_ids=False)
         rows, _ = self._index.retrieve(tokens, k=limit, show_progress=False, n_threads=0)
-        found: Sequence[Any] = rows[0]
-        return found
+        numbers: Sequence[int] = rows[0].tolist()
+        return numbers
 
     def _split(self, texts: list[str], *, return_ids: bool) -> Any:
         import bm25s
