@@ -230,3 +230,22 @@ def test_documents_have_no_term_more_often_than_all(
     with pytest.warns(IndexWarning, match="more often than all terms"):
         found = dataset.to_table(["id"], full_text_query="w1")
     assert found["id"].to_pylist() == [0, 1]
+
+
+@pytest.mark.parametrize("stable", [True, False])
+def test_rows_that_the_table_never_had_are_damage(
+    tmp_path: Path, stable: bool, monkeypatch: Any
+) -> None:
+    rows = pa.table({"id": range(3), "t": ["w1 w1", "w1 w2", "w2"]})
+    path = tmp_path / "t"
+    lance.write_dataset(rows, path, enable_stable_row_ids=stable)
+    lance.dataset(path).create_scalar_index("t", "INVERTED")
+    lance.dataset(path).delete("id = 2")
+    assert list(found(lance.dataset(path), "w1")) == [0, 1]
+    stored = Partition.__dict__["documents"].func
+    numbers = np.array([0, 3 if stable else 1 << 32, 2], np.uint64)
+    damaged = property(lambda self: Documents(numbers, stored(self).lengths))
+    monkeypatch.setattr(Partition, "documents", damaged)
+    with pytest.warns(IndexWarning, match="which the table never had"):
+        answer = lance.dataset(path).to_table(["id"], full_text_query="w1")
+    assert answer["id"].to_pylist() == [0, 1]

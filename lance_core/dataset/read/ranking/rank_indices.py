@@ -130,15 +130,31 @@ def _top_with_ties(
 def allowed_rows(
     snapshot: Snapshot, segment: CoveringSegment, rows: RowFlags | None
 ) -> AllowedRows:
-    """Those of ``rows``, or of all live ones, that ``segment`` covers."""
+    """Those of ``rows``, or of all live ones, that ``segment`` covers.
+
+    Masking a number that no row of the table has had raises `CorruptFileError`.
+    """
     live = live_rows(snapshot, segment.fragments)
     allowed = live if rows is None else rows.within(segment.fragments.__contains__)
+    end = _end_of_numbers(snapshot, segment)
 
     def mask(numbers: RowNumbers) -> Mask:
+        if len(numbers) and numbers.max() >= end:
+            raise CorruptFileError(f"index has row {numbers.max()}, which the table never had")
         addresses, exist = _addresses(snapshot, segment, numbers)
         return exist & allowed.contains(addresses)
 
     return AllowedRows(mask, allowed.count / max(1, int(live.sizes.sum())))
+
+
+def _end_of_numbers(snapshot: Snapshot, segment: CoveringSegment) -> int:
+    """A number above those of all rows that the table has had, in the form of the segment."""
+    manifest = snapshot.manifest
+    if segment.has_row_ids:
+        return manifest.next_row_id
+    ids = manifest.fragments.counts.ids
+    last = max(manifest.max_fragment_id or 0, int(ids.max(initial=0)))
+    return (last + 1) << 32
 
 
 def _addresses(
