@@ -19,7 +19,10 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-LIBRARY = "_native.abi3.so"
+HAS_STABLE_ABI = not sysconfig.get_config_var("Py_GIL_DISABLED")
+"""False for free-threaded Python, which imports no library of the stable ABI."""
+
+LIBRARY = "_native.abi3.so" if HAS_STABLE_ABI else "_native.so"
 REASON = "not_compiled.txt"
 SIGNATURES = "_native.pyi"
 """Files of the package."""
@@ -53,7 +56,9 @@ class CompileHook(BuildHookInterface[Any]):
             return
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["pure_python"] = False
-        build_data["tag"] = f"cp311-abi3-{platform}"
+        version_tag = "cp" + sysconfig.get_config_var("py_version_nodot")
+        own_abi = f"{version_tag}-{version_tag}t"
+        build_data["tag"] = f"{'cp311-abi3' if HAS_STABLE_ABI else own_abi}-{platform}"
         if version != "editable":
             build_data["force_include"][str(target)] = f"{package.name}/{LIBRARY}"
 

@@ -1,13 +1,26 @@
 /* How Python calls inner loops: contiguous buffers in, buffers filled, without the GIL.
  *
- * It uses the stable ABI of Python 3.11. All plugins with inner loops include it.
+ * It uses the stable ABI of Python 3.11, and that of its own version where Python has no GIL, which
+ * has no stable ABI. All plugins with inner loops include it.
  */
 #ifndef LANCE_CORE_BUFFERS_H
 #define LANCE_CORE_BUFFERS_H
 
 #define PY_SSIZE_T_CLEAN
+#include <pyconfig.h>
+#ifndef Py_GIL_DISABLED
 #define Py_LIMITED_API 0x030B0000
+#endif
 #include <Python.h>
+
+/* The slots of a module with the function `add_all`. Loops have no state but their arguments, and
+ * so need no GIL; two calls may not write to one buffer at the same time. */
+#ifdef Py_GIL_DISABLED
+#define LOOP_SLOTS(add_all) \
+    {{Py_mod_exec, add_all}, {Py_mod_gil, Py_MOD_GIL_NOT_USED}, {0, NULL}}
+#else
+#define LOOP_SLOTS(add_all) {{Py_mod_exec, add_all}, {0, NULL}}
+#endif
 
 #include <stddef.h>
 #include <stdint.h>

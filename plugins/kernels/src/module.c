@@ -21,7 +21,7 @@ static int add_all(PyObject *module) {
     return PyModule_AddIntConstant(module, "INTERFACE", INTERFACE);
 }
 
-static PyModuleDef_Slot slots[] = {{Py_mod_exec, add_all}, {0, NULL}};
+static PyModuleDef_Slot slots[] = LOOP_SLOTS(add_all);
 
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "_native", "Inner loops in C.", 0, NULL, slots, NULL, NULL, NULL,
