@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from lance_core.dataset.blobs.external import absolute_uris
 from lance_core.dataset.blobs.source import BlobDescriptions, external, side_file_path
 from lance_core.encodings.arrow.memory_pool import concat_arrays
+from lance_core.encodings.arrow.numpy_values import to_scalar
 from lance_core.encodings.arrow.strings import taken_arrays
 from lance_core.encodings.blob_payloads import payloads
 from lance_core.encodings.context import DecodeContext
@@ -131,7 +132,7 @@ class _Reader:
         sizes: npt.NDArray[np.uint64],
     ) -> pa.Array:
         if not sizes.any():
-            return pa.repeat(pa.scalar(b"", pa.large_binary()), len(sizes))
+            return pa.repeat(to_scalar(b"", pa.large_binary()), len(sizes))
         snapshot = self._snapshot
         context = DecodeContext(
             store.coalesce_gap, file_size, snapshot.storage_version, snapshot.root.registry
@@ -178,7 +179,7 @@ def _where(values: pa.Array, chosen: npt.NDArray[np.bool_]) -> pa.Array:
     """``values``, null where not ``chosen``."""
     if chosen.all():
         return values
-    return pc.if_else(pa.array(chosen), values, pa.scalar(None, values.type))
+    return pc.if_else(pa.array(chosen), values, to_scalar(None, values.type))
 
 
 _SPAN = np.dtype([("position", np.uint64), ("size", np.uint64)])

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.encodings.arrow.numpy_values import to_scalar
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.schema import DESCRIPTION_V2, UNASSIGNED, Field
 from lance_core.table.fragments.data_file import DataFile
@@ -70,7 +71,7 @@ def _described(array: pa.StructArray) -> pa.StructArray:
         pa.array(position),
         pa.array(size),
         pa.array(np.zeros(count, np.uint32)),
-        pa.repeat(pa.scalar(""), count),
+        pa.repeat(to_scalar(""), count),
     ]
     mask = pa.array(missing) if missing.any() else None
     return pa.StructArray.from_arrays(members, fields=list(DESCRIPTION_V2), mask=mask)

@@ -36,6 +36,7 @@ from lance_core.dataset.expressions.sql.nodes.node import (
 )
 from lance_core.dataset.expressions.sql.operators import compare, like, logic, membership
 from lance_core.dataset.expressions.sql.values.coerce import is_bytes, is_number, is_text
+from lance_core.encodings.arrow.numpy_values import to_scalar
 from lance_core.lazy_dataclass import dataclass
 
 MATCHES_NULL = 0
@@ -177,7 +178,7 @@ def _compared(operator: str) -> _Rule:
             return comparison
         # In SQL, NaN is above infinity, and below negative infinity with a sign.
         limit, bound = ("<=", "inf") if ">" in operator else (">=", "-inf")
-        is_number = _with_float(column, limit, Constant(pa.scalar(float(bound), column.type)))
+        is_number = _with_float(column, limit, Constant(to_scalar(float(bound), column.type)))
         return _called(*_LOGIC["and_kleene"], comparison, is_number)
 
     return rule

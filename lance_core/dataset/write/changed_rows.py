@@ -14,7 +14,7 @@ from lance_core.dataset.write.merge_insert.inserted_keys import KeyBits
 from lance_core.dataset.write.merge_insert.plan import primary_key
 from lance_core.dataset.write.merge_insert.target import Addresses, OldRows
 from lance_core.encodings.arrow.combine_chunks import combine_chunks
-from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.numpy_values import from_numpy, to_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.error_texts.suggestions import hint
 from lance_core.errors import InvalidInputError, MergeError
@@ -88,7 +88,7 @@ class ChangedRows:
             deletes = np.array([action is None for action in self._actions], np.bool_)[actions]
             if (deletes & is_new).any():
                 raise InvalidInputError("a row to delete has no address")
-            addresses = address.fill_null(0).to_numpy()
+            addresses = to_numpy(address.fill_null(0))
             self._deleted.append(addresses[deletes])
             updates, inserts = np.flatnonzero(~deletes & ~is_new), np.flatnonzero(is_new)
             if len(updates):

@@ -36,7 +36,12 @@ def from_numpy(values: npt.NDArray[Any]) -> pa.Array:
 
 
 def to_scalar(value: Any, type_: pa.DataType | None = None) -> pa.Scalar:
-    """Equal to `pa.scalar`, but without pandas for booleans, numbers and common string types."""
+    """Equal to `pa.scalar`, but without pandas for nulls, booleans, numbers and common strings."""
+    if value is None and type_ is not None:
+        return pa.nulls(1, type_)[0]
+    if type(value) is bytes and type_ == pa.large_binary():
+        edges = pa.py_buffer(np.array([0, len(value)], np.int64))
+        return pa.Array.from_buffers(type_, 1, [None, edges, pa.py_buffer(value)])[0]
     if type(value) is str and type_ in (None, pa.string()):
         data = value.encode()
         offsets = pa.py_buffer(np.array([0, len(data)], np.int32))
@@ -48,3 +53,29 @@ def to_scalar(value: Any, type_: pa.DataType | None = None) -> pa.Scalar:
         except OverflowError:
             pass  # let pa.scalar raise its own error
     return pa.scalar(value, type_)
+
+
+def to_numpy(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
+    """Equal to the column's own `to_numpy`, but without pandas for numbers without nulls.
+
+    The numbers of a single chunk are not copied, and cannot be written.
+    """
+    if isinstance(column, pa.ChunkedArray):
+        chunks = column.chunks
+        if len(chunks) != 1:
+            if not chunks or column.null_count:
+                return np.asarray(column.to_numpy())
+            return np.concatenate([to_numpy(chunk) for chunk in chunks])
+        column = chunks[0]
+    type_ = column.type
+    data = column.buffers()[1] if type_.id in _NUMBERS and not column.null_count else None
+    if data is None:
+        return np.asarray(column.to_numpy(zero_copy_only=False))
+    width: int = type_.bit_width // 8
+    return np.frombuffer(data, numpy_dtype(type_), len(column), column.offset * width)
+
+
+_NUMBERS = frozenset(
+    pa.from_numpy_dtype(np.dtype(name)).id
+    for name in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8")
+)

@@ -18,6 +18,7 @@ from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Dictionary
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
 from lance_core.encodings.arrow.decode_budget import spend_at_most
 from lance_core.encodings.arrow.memory_pool import concat_arrays
+from lance_core.encodings.arrow.numpy_values import to_scalar
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.decoding import RowRange, run_interleaved
 from lance_core.encodings.v2_0.base import ArrayPlan, EncodeScope, PlanScope, plan_array
@@ -199,7 +200,7 @@ def encode_dictionary(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
             raise UnsupportedFeatureError(
                 f"{len(items) - 1} items and null cannot be told apart by keys of {keys.type}"
             )
-        keys = keys.fill_null(pa.scalar(null_item, keys.type))
+        keys = keys.fill_null(to_scalar(null_item, keys.type))
     return _encode(keys, items, scope)
 
 

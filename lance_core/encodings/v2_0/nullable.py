@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Flat, Nullable
 from lance_core.encodings.arrow.fixed_width import bits_from
 from lance_core.encodings.arrow.nulls import all_null
+from lance_core.encodings.arrow.numpy_values import to_scalar
 from lance_core.encodings.decoding import RowRange, run_interleaved
 from lance_core.encodings.v2_0.base import ArrayPlan, EncodeScope, PlanScope, plan_array
 from lance_core.encodings.v2_0.flat import BitmapPlan, encode_flat, with_validity
@@ -85,7 +86,7 @@ def _masked(array: pa.Array, valid: pa.BooleanArray) -> pa.Array:
     if array.null_count == len(array):
         return array
     if array.null_count or array.offset or not _rebuildable(array.type):
-        return pc.if_else(valid, array, pa.scalar(None, array.type))
+        return pc.if_else(valid, array, to_scalar(None, array.type))
     bitmap = bits_from(valid.buffers()[1], valid.offset, len(valid))
     if pa.types.is_fixed_size_list(array.type):
         return pa.Array.from_buffers(

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core.hookspecs.arrays import to_numpy
 from lance_core.hookspecs.indices import (
     EMPTY,
     IndexBatch,
@@ -144,7 +145,7 @@ def column_values(table: pa.Table, name: str, path: str) -> npt.NDArray[Any]:
     column = table[name]
     if column.null_count:
         raise CorruptFileError(f"the column has {column.null_count} nulls", path, field=name)
-    return np.asarray(column.to_numpy())
+    return to_numpy(column)
 
 
 def read_zones(table: pa.Table, path: str) -> Zones:

@@ -44,6 +44,7 @@ from lance_core.dataset.expressions.sql.nodes.node import (
     TruthTest,
 )
 from lance_core.dataset.expressions.sql.operators import compare
+from lance_core.encodings.arrow.numpy_values import to_scalar
 from lance_core.encodings.arrow.strings import above_text
 from lance_core.lazy_dataclass import dataclass
 
@@ -190,7 +191,7 @@ class _Analysis:
             picked = [self._all if value is truth else self._none for truth in (True, False, None)]
             return Outcomes(*picked)
         if isinstance(node, ColumnNode):
-            return self._compared(node, "=", pa.scalar(True))
+            return self._compared(node, "=", to_scalar(True))
         first = node.arguments[0] if node.arguments else None
         match node.operator:
             case And():
@@ -315,10 +316,10 @@ class _Analysis:
         if bounds is None:
             return self._anything
         type_ = bounds.lowest.type
-        true = _unless(pc.less(bounds.highest, pa.scalar(prefix, type_)))
+        true = _unless(pc.less(bounds.highest, to_scalar(prefix, type_)))
         above = above_text(prefix.encode())
         if above is not None:
-            true = true & _unless(pc.greater_equal(bounds.lowest, pa.scalar(above.decode(), type_)))
+            true = true & _unless(pc.greater_equal(bounds.lowest, to_scalar(above.decode(), type_)))
         return Outcomes(true & ~bounds.all_null, ~bounds.all_null, bounds.may_be_null)
 
 

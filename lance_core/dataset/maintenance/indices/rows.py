@@ -24,6 +24,7 @@ from lance_core.dataset.read.sources.row_locations import live_locations
 from lance_core.dataset.read.sources.row_source import SpanRows
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.arrow.combine_chunks import fitting_batches
+from lance_core.encodings.arrow.numpy_values import to_numpy
 from lance_core.errors import InvalidInputError
 from lance_core.imports.on_demand import Part, load
 from lance_core.index.base import IndexBatch, RowNumbers
@@ -110,7 +111,7 @@ class FragmentRows:
             joined = fitting_batches(table, table.schema)
         for batch in joined:
             values = to_storage(batch.column(0), binary_json(self.lineage[-1]))
-            yield IndexBatch(values, batch.column(1).to_numpy())
+            yield IndexBatch(values, to_numpy(batch.column(1)))
 
     def _plan(self) -> ScanPlan:
         load(Part.FILES)

@@ -18,6 +18,7 @@ from lance_core.dataset.read.fragments.live_rows import live
 from lance_core.dataset.read.fragments.meta_columns import meta_column
 from lance_core.dataset.snapshot.snapshot import Places, Snapshot
 from lance_core.encodings.arrow.combine_chunks import combine_chunks
+from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.ordered_rows import AnyRows
 from lance_core.encodings.arrow.zero_column_tables import zero_column_table
 from lance_core.encodings.decoding import RowIndices, RowRange
@@ -51,7 +52,7 @@ def read_rows(
         check_some_count(snapshot, fragment)
     for name in meta:
         values = meta_column(snapshot, fragment, name, rows)
-        columns.append(pa.chunked_array([pa.array(values, pa.uint64())]))
+        columns.append(pa.chunked_array([from_numpy(values)]))
         arrow.append(pa.field(name, pa.uint64()))
     if not columns:
         return zero_column_table(len(rows))

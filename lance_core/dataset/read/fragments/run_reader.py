@@ -20,6 +20,7 @@ from lance_core.dataset.read.fragments.live_rows import without_deleted
 from lance_core.dataset.read.fragments.meta_columns import meta_column
 from lance_core.dataset.read.fragments.span import FragmentRun
 from lance_core.dataset.read.scan_tuning import tuning
+from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.zero_column_tables import concatenated
 from lance_core.encodings.decoding import RowRange, Rows
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
@@ -96,7 +97,7 @@ def read_rows(
         return one_by_one()
     arrow = [field.to_arrow() for field in fields]
     for name in meta:
-        columns.append(pa.chunked_array([pa.array(meta_values(snapshot, source, name, rows))]))
+        columns.append(pa.chunked_array([from_numpy(meta_values(snapshot, source, name, rows))]))
         arrow.append(pa.field(name, pa.uint64()))
     return pa.Table.from_arrays(columns, schema=pa.schema(arrow))
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from lance_core.dataset.read.columns.ordering import ColumnOrdering
 from lance_core.encodings.arrow.combine_chunks import combine_chunks
+from lance_core.encodings.arrow.numpy_values import to_scalar
 from lance_core.encodings.arrow.spans import edges_of
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.index.sort_order import searchable, sort_keys
@@ -177,12 +178,12 @@ def sort_bytes(array: pa.Array, nulls_first: bool) -> pa.Array:
     else:
         parts = [_leaf_bytes(array)]
     valid = pc.binary_join_element_wise(_VALID, *parts, _EMPTY)
-    null = pa.scalar(b"\0" if nulls_first else b"\2", pa.large_binary())
+    null = to_scalar(b"\0" if nulls_first else b"\2", pa.large_binary())
     return pc.if_else(array.is_valid(), valid, null) if array.null_count else valid
 
 
-_EMPTY = pa.scalar(b"", pa.large_binary())
-_VALID = pa.scalar(b"\1", pa.large_binary())
+_EMPTY = to_scalar(b"", pa.large_binary())
+_VALID = to_scalar(b"\1", pa.large_binary())
 """The first byte of a value that is not null."""
 
 
@@ -198,7 +199,7 @@ def _list_bytes(array: pa.Array, nulls_first: bool) -> pa.Array:
     joined = pa.Array.from_buffers(
         pa.large_binary(), len(array), [None, pa.py_buffer(bounds), data]
     )
-    end = pa.scalar(b"\0", pa.large_binary())
+    end = to_scalar(b"\0", pa.large_binary())
     return pc.binary_join_element_wise(joined, end, _EMPTY)
 
 
@@ -222,7 +223,7 @@ def _leaf_bytes(array: pa.Array) -> pa.Array:
         return values
     # A zero byte ends a value, so those in values are followed by a byte that is above all ends.
     escaped = pc.replace_substring(values, b"\0", b"\0\xff")
-    return pc.binary_join_element_wise(escaped, pa.scalar(b"\0\0", pa.large_binary()), _EMPTY)
+    return pc.binary_join_element_wise(escaped, to_scalar(b"\0\0", pa.large_binary()), _EMPTY)
 
 
 def _inverted(array: pa.Array) -> pa.Array:

@@ -25,6 +25,7 @@ from lance_core.dataset.write.merge_insert.target import (
     find_keys,
     index_search,
 )
+from lance_core.encodings.arrow.numpy_values import to_numpy
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.store.temporary_folder import TemporaryFolder
 
@@ -106,5 +107,5 @@ class Join:
 def _matches(index: KeyIndex, target: pa.Table) -> KeyMatches:
     """The rows of a partition of the target whose key is in ``index``."""
     matches = index.find(target.columns[:-1])
-    addresses = target.column(ROW_ADDRESS).to_numpy()
+    addresses = to_numpy(target.column(ROW_ADDRESS))
     return KeyMatches(addresses[matches.rows], matches.members)

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from lance_core.dataset.write.merge_insert.keys import as_integers, has_bits, plain
 from lance_core.encodings.arrow.combine_chunks import combine_chunks
+from lance_core.encodings.arrow.numpy_values import to_scalar
 from lance_core.index.xxhash64 import UInt64Array, hash_array
 
 
@@ -25,7 +26,7 @@ def hash_keys(columns: Sequence[pa.ChunkedArray]) -> UInt64Array:
     parts = [part for column in columns for part in _bytes_of(column)]
     if len(parts) == 1:
         return hash_array(parts[0])
-    empty, zero = pa.scalar(b"", pa.large_binary()), pa.scalar(b"\0", pa.large_binary())
+    empty, zero = to_scalar(b"", pa.large_binary()), to_scalar(b"\0", pa.large_binary())
     return hash_array(pc.binary_join_element_wise(*parts, empty, zero))
 
 

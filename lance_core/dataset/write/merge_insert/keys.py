@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings.arrow.combine_chunks import combine_chunks
-from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.numpy_values import from_numpy, to_scalar
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.kernels import NUMPY, Kernels
 from lance_core.encodings.kernels.numpy.integer_index import (
@@ -265,8 +265,8 @@ def _default(type_: pa.DataType) -> pa.Scalar:
     if pa.types.is_nested(type_):
         raise UnsupportedFeatureError(f"nulls of type {type_} cannot be in keys of a merge")
     if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
-        return pa.scalar(b"", type_)
+        return to_scalar(b"", type_)
     if pa.types.is_string(type_) or pa.types.is_large_string(type_):
-        return pa.scalar("", type_)
+        return to_scalar("", type_)
     zero = pa.py_buffer(bytes(type_.bit_width // 8 + 1))
     return pa.Array.from_buffers(type_, 1, [None, zero])[0]

@@ -28,7 +28,7 @@ from lance_core.dataset.write.schema_evolution.column_files import (
     plan_of_fragments,
 )
 from lance_core.encodings.arrow.combine_chunks import combine_chunks, fitting_parts
-from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.numpy_values import from_numpy, to_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.kernels.numpy.integer_index import Int64Array
 from lance_core.errors import MergeError
@@ -114,7 +114,7 @@ class NewColumns:
 
     def _updated(self, old_rows: pa.Table) -> pa.RecordBatch:
         (batch,) = old_rows.to_batches()  # scans return no empty batches
-        rows = batch.column(ROW_ADDRESS).to_numpy()
+        rows = to_numpy(batch.column(ROW_ADDRESS))
         first = int(np.searchsorted(self._addresses, rows[0]))
         stop = int(np.searchsorted(self._addresses, rows[-1], side="right"))
         updated = np.searchsorted(rows, self._addresses[first:stop])

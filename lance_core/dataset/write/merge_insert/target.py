@@ -26,7 +26,7 @@ from lance_core.dataset.read.steps.key_search import KeyMatches
 from lance_core.dataset.read.windows.window_sizing import late_sizer
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.merge_insert.keys import KeyIndex
-from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.numpy_values import from_numpy, to_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import RowIndices, packed_rows
 from lance_core.encodings.kernels.numpy.integer_index import Int64Array, IntegerIndex, MemberRows
@@ -146,7 +146,7 @@ def _indexed_matches(snapshot: Snapshot, plan: ScanPlan, index: KeyIndex) -> Key
 
     def matches(spans: tuple[Span, ...]) -> KeyMatches:
         table = scan_table(snapshot, plan.of_spans(spans))
-        addresses = table.column(ROW_ADDRESS).to_numpy()
+        addresses = to_numpy(table.column(ROW_ADDRESS))
         return KeyMatches(addresses, index.find(table.columns[:-1]).members)
 
     return _joined(map(matches, _searches(all_spans(snapshot))))

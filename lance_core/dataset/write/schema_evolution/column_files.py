@@ -33,6 +33,7 @@ from lance_core.dataset.write.fragment_writer import (
     write_fragments,
 )
 from lance_core.encodings.arrow.combine_chunks import fitting_batches
+from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.errors import SchemaMismatchError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Schema, check_storable
@@ -186,7 +187,7 @@ class ColumnFiles:
         is_live = np.ones(stop - start, np.int64)
         is_live[deleted[low:high].astype(np.int64) - start] = 0
         numbers = np.maximum(np.cumsum(is_live) - 1, 0)
-        return batch.take(pa.array(numbers))
+        return batch.take(from_numpy(numbers))
 
 
 def with_files(fragment: Fragment, new: Sequence[DataFile], schema: Schema) -> Fragment:

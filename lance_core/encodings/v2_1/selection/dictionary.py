@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.v2_1.codecs.arrow_values import values_of
 from lance_core.encodings.v2_1.codecs.dictionary import as_binary, distinct
@@ -126,7 +127,7 @@ def _seems_unique(values: FixedWidth | VariableWidth, most_items: int) -> bool:
     # Arrow takes ten times as long to compare the whole values, which only few samples need.
     if are_too_many(least_distinct(values, positions)):
         return True
-    return are_too_many(pc.count_distinct(as_binary(values).take(pa.array(positions))).as_py())
+    return are_too_many(pc.count_distinct(as_binary(values).take(from_numpy(positions))).as_py())
 
 
 def least_distinct(values: FixedWidth | VariableWidth, positions: Int64Array) -> int:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError
+from lance_core.hookspecs.arrays import from_numpy
 from lance_core.hookspecs.concurrency import LruCache
 from lance_core.hookspecs.indices import (
     EMPTY,
@@ -54,7 +55,7 @@ class BitmapFile:
         self._keys = keys
         # Row numbers of the file: those of nulls, and those of the other values, ascending.
         self._nulls, self._value_rows = order[: keys.null_count], order[keys.null_count :]
-        self._values = SortedValues(keys.take(pa.array(self._value_rows)))
+        self._values = SortedValues(keys.take(from_numpy(self._value_rows)))
         size = folder.sizes.get(FILE_NAME) or 0
         self._mean = max(size // max(len(keys), 1), 32)
         self._size = size

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError
+from lance_core.hookspecs.arrays import to_numpy
 from lance_core.hookspecs.concurrency import cached_property
 from lance_core.hookspecs.indices import (
     IndexFolder,
@@ -159,7 +160,7 @@ class PageLookup:
 def _numbers(column: pa.Array) -> npt.NDArray[np.uint32]:
     if column.type != pa.uint32() or column.null_count:
         raise CorruptFileError("the number of nulls or of a page is not a 32-bit number")
-    numbers: npt.NDArray[np.uint32] = column.to_numpy()
+    numbers: npt.NDArray[np.uint32] = to_numpy(column)
     return numbers
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError
+from lance_core.hookspecs.arrays import from_numpy, offset_dtype
 from lance_core.hookspecs.concurrency import cached_property
 from lance_core.hookspecs.indices import (
     EMPTY,
@@ -174,7 +175,7 @@ class OpenBTree(OpenIndex):
             keys = sort_keys(query.values)
             if len(keys) > 1:
                 keys = keys.unique()
-                keys = keys.take(pa.array(sort_key_indices(keys)))
+                keys = keys.take(from_numpy(sort_key_indices(keys)))
             return self._ends_at(keys, after=False), self._ends_at(keys, after=True)
         if isinstance(query, StartsWith):
             prefix = query.prefix.encode()
@@ -194,7 +195,9 @@ class OpenBTree(OpenIndex):
         return _Ends(np.maximum(positions, self._null_stop), inside, keys, after)
 
     def _text_key(self, text: bytes) -> pa.Array:
-        return pa.array([text], sort_keys(self._lookup.minima[:0]).type)
+        type_ = sort_keys(self._lookup.minima[:0]).type
+        edges = np.array([0, len(text)], offset_dtype(type_))
+        return pa.Array.from_buffers(type_, 1, [None, pa.py_buffer(edges), pa.py_buffer(text)])
 
     def _text_end(self, prefix: bytes) -> _Ends:
         """The end of all texts that start with ``prefix``."""
@@ -227,7 +230,7 @@ class _Ends:
     @property
     def _keys_inside(self) -> pa.Array:
         """The keys of the ends ``inside`` of a page."""
-        return self.keys if self.inside.all() else self.keys.filter(pa.array(self.inside))
+        return self.keys if self.inside.all() else self.keys.filter(from_numpy(self.inside))
 
     def bisected(self, pages: BTreePages) -> Positions:
         """The positions, by reading single values of the pages of all ends ``inside`` of one."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.errors import CorruptFileError
-from lance_core.hookspecs.arrays import from_numpy
+from lance_core.hookspecs.arrays import from_numpy, to_numpy
 from lance_core.hookspecs.concurrency import LruCache
 from lance_core.hookspecs.indices import (
     IndexBatch,
@@ -337,7 +337,7 @@ def _ids_name(reader: IndexFileReader) -> str:
 def _ids(column: pa.Array) -> RowNumbers:
     if column.type != pa.uint64() or column.null_count:
         raise CorruptFileError("a row number is not a 64-bit number", PAGE_DATA, field="ids")
-    return np.asarray(column.to_numpy())
+    return to_numpy(column)
 
 
 def _read_ranges(

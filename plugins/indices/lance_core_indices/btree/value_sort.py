@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from lance_core.hookspecs.arrays import from_numpy
+from lance_core.hookspecs.arrays import from_numpy, to_numpy
 from lance_core.hookspecs.indices import ExternalSort, IndexBatch, MemoryShares, RowNumbers, Run
 
 MEMORY_BYTES = 256 << 20
@@ -67,4 +67,4 @@ class ValueSort:
 
 
 def _numbers(rows: pa.Array) -> RowNumbers:
-    return np.asarray(rows.to_numpy())
+    return to_numpy(rows)

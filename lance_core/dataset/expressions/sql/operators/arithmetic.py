@@ -33,6 +33,7 @@ from lance_core.dataset.expressions.sql.values.coerce import (
     plain,
 )
 from lance_core.dataset.expressions.sql.values.exact import fitted
+from lance_core.encodings.arrow.numpy_values import to_scalar
 from lance_core.errors import InvalidInputError
 
 _CHECKED = {
@@ -192,5 +193,5 @@ def _remainders(values: npt.NDArray[np.integer[Any]], divisor: int) -> npt.NDArr
 def _filled(value: Datum) -> Any:
     """The values as a numpy array, with 1 for NULL."""
     if _has_nulls(value):
-        value = pc.fill_null(value, pa.scalar(1, value.type))
+        value = pc.fill_null(value, to_scalar(1, value.type))
     return value.as_py() if isinstance(value, pa.Scalar) else np.asarray(value)

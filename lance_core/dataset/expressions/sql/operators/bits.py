@@ -22,7 +22,7 @@ from lance_core.dataset.expressions.sql.nodes.node import (
 )
 from lance_core.dataset.expressions.sql.values.coerce import common_type, converted, plain
 from lance_core.dataset.expressions.sql.values.exact import fitted
-from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.numpy_values import from_numpy, to_scalar
 from lance_core.errors import InvalidInputError
 
 IntArray = npt.NDArray[Any]
@@ -99,6 +99,6 @@ def of_arrays(*values: Datum, function: Callable[..., IntArray], kind: pa.DataTy
     length = len(arrays[0])
     sides = [pa.repeat(v, length) if isinstance(v, pa.Scalar) else v for v in values]
     missing = functools.reduce(pc.or_, [pc.is_null(side) for side in sides])
-    present = [pc.if_else(missing, pa.scalar(1, side.type), side) for side in sides]
+    present = [pc.if_else(missing, to_scalar(1, side.type), side) for side in sides]
     result = from_numpy(function(*[np.asarray(side) for side in present]))
-    return pc.if_else(missing, pa.scalar(None, kind), result)
+    return pc.if_else(missing, to_scalar(None, kind), result)

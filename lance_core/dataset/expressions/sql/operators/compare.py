@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from fractions import Fraction
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -35,6 +36,7 @@ from lance_core.dataset.expressions.sql.values.exact import (
     grid,
     steps,
 )
+from lance_core.encodings.arrow.numpy_values import from_numpy, numpy_dtype, to_scalar
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 KERNELS = {
@@ -118,10 +120,10 @@ def compare_moments(left: Datum, right: Datum, operator: str) -> Datum:
     counts = pc.cast(left, pa.int64())
     most = (2**63 - 1) // int(factor)
     above, below = pc.greater(counts, most), pc.less(counts, -most)
-    inside = pc.if_else(pc.or_(above, below), pa.scalar(0, pa.int64()), counts)
+    inside = pc.if_else(pc.or_(above, below), to_scalar(0, pa.int64()), counts)
     result = KERNELS[operator](pc.multiply(inside, int(factor)), pc.cast(right, pa.int64()))
     for beyond, operators in ((above, (">", ">=", "<>")), (below, ("<", "<=", "<>"))):
-        answer = pc.if_else(pc.is_valid(right), operator in operators, pa.scalar(None, pa.bool_()))
+        answer = pc.if_else(pc.is_valid(right), operator in operators, to_scalar(None, pa.bool_()))
         result = pc.if_else(beyond, answer, result)
     return result
 
@@ -223,7 +225,8 @@ def compare_with_float(value: Datum, literal: pa.Scalar, operator: str) -> Datum
     # those of negative floats. As unsigned integers, the bits of negative floats have the reverse
     # order and are above those of positive floats.
     data_type = _BITS[literal.type][is_negative]
-    bits = pa.array([-abs(literal.as_py()) if is_negative else literal.as_py()], literal.type)
+    limit = -abs(literal.as_py()) if is_negative else literal.as_py()
+    bits = from_numpy(np.array([limit], numpy_dtype(literal.type)))
     order = _SWAPPED[operator] if is_negative else operator
     return KERNELS[order](value.view(data_type), bits.view(data_type)[0])
 
@@ -249,7 +252,7 @@ def _sort_keys(floats: pa.Array) -> pa.Array:
     """An integer for each of ``floats``, in the same order; 0 for both zeros."""
     bits = float_bits(floats)
     # The bits of a negative float are the lowest integer plus the bits of its absolute value.
-    lowest = pa.scalar(-1 << (bits.type.bit_width - 1), bits.type)
+    lowest = to_scalar(-1 << (bits.type.bit_width - 1), bits.type)
     return pc.if_else(pc.less(bits, 0), pc.subtract(lowest, bits), bits)
 
 

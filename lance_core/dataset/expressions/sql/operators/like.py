@@ -25,6 +25,7 @@ from lance_core.dataset.expressions.sql.nodes.node import (
 from lance_core.dataset.expressions.sql.operators.compare import OPERATORS
 from lance_core.dataset.expressions.sql.operators.distinct_options import call_for_distinct
 from lance_core.dataset.expressions.sql.values.coerce import is_text, plain
+from lance_core.encodings.arrow.numpy_values import to_scalar
 from lance_core.errors import InvalidInputError
 
 
@@ -100,7 +101,7 @@ def _expression(piece: str) -> str:
 
 
 def _equals(subject: Node, text: str) -> Node:
-    literal = Constant(pa.scalar(text, subject.type))
+    literal = Constant(to_scalar(text, subject.type))
     return call(OPERATORS["="], pc.equal, subject, literal, kind=pa.bool_())
 
 

@@ -133,4 +133,4 @@ def same_for_all(node: Node, answer: bool) -> Node:
 
 def where_valid(value: Datum, answer: bool) -> Datum:
     """``answer``, or NULL where the value is NULL."""
-    return pc.if_else(pc.is_valid(value), pa.scalar(answer), pa.scalar(None, pa.bool_()))
+    return pc.if_else(pc.is_valid(value), to_scalar(answer), to_scalar(None, pa.bool_()))

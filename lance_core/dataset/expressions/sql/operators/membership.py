@@ -32,6 +32,7 @@ from lance_core.dataset.expressions.sql.parser.syntax import Literals
 from lance_core.dataset.expressions.sql.values import literals
 from lance_core.dataset.expressions.sql.values.coerce import as_local, is_text, literal_as, plain
 from lance_core.dataset.expressions.sql.values.exact import Grid, exact_value, grid
+from lance_core.encodings.arrow.numpy_values import to_scalar
 
 MAX_COMPARED = 15
 """Maximum length of a list of values of at most 64 bits for which comparisons are faster.
@@ -211,7 +212,7 @@ def is_member(value: Datum, values: pa.Array, has_null: bool) -> Datum:
     if isinstance(value, pa.Scalar):
         return is_member(pa.array([value]), values, has_null)[0]
     is_listed = pc.is_in(float_bits(value), value_set=float_bits(values))
-    missing = pa.scalar(None, pa.bool_())
+    missing = to_scalar(None, pa.bool_())
     if has_null:
         return pc.if_else(is_listed, is_listed, missing)
     return pc.if_else(pc.is_valid(value), is_listed, missing) if value.null_count else is_listed

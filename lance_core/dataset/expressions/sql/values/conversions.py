@@ -21,7 +21,7 @@ from lance_core.dataset.expressions.sql.values import text_values, wide_integers
 from lance_core.dataset.expressions.sql.values.coerce import as_local, cast_value, is_bytes, is_text
 from lance_core.dataset.expressions.sql.values.decimals import number_text
 from lance_core.dataset.expressions.sql.values.value_text import text_kernel
-from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.numpy_values import from_numpy, to_scalar
 from lance_core.errors import InvalidInputError
 
 Mask = npt.NDArray[np.bool_]
@@ -118,7 +118,7 @@ def _shown(value: pa.Scalar) -> str:
 def _with_nulls(values: pa.Array, missing: pa.Array | None) -> pa.Array:
     if missing is None:
         return values
-    return pc.if_else(missing, pa.scalar(None, values.type), values)
+    return pc.if_else(missing, to_scalar(None, values.type), values)
 
 
 def _integers(values: pa.Array, type_: pa.DataType, strict: bool) -> pa.Array:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.dataset.expressions.sql.nodes.node import Constant
-from lance_core.encodings.arrow.numpy_values import from_numpy, numpy_dtype
+from lance_core.encodings.arrow.numpy_values import from_numpy, numpy_dtype, to_scalar
 from lance_core.lazy_dataclass import dataclass
 
 DAY = 86_400_000_000_000
@@ -98,7 +98,7 @@ def at(type_: pa.DataType, count: int) -> pa.Scalar:
         return from_numpy(np.array([count], numpy_dtype(type_)))[0]
     if pa.types.is_decimal(type_):
         with decimal.localcontext(prec=100):
-            return pa.scalar(decimal.Decimal(count).scaleb(-type_.scale), type_)
+            return to_scalar(decimal.Decimal(count).scaleb(-type_.scale), type_)
     stored = np.int32 if type_.bit_width == 32 else np.int64
     return from_numpy(np.array([count], stored)).view(type_)[0]
 
@@ -112,7 +112,7 @@ def fitted(constant: Constant, type_: pa.DataType) -> Constant | None:
     if value is None:
         return None
     if pa.types.is_floating(type_):
-        return Constant(pa.scalar(_nearest(value), pa.float64()).cast(type_, safe=False))
+        return Constant(to_scalar(_nearest(value), pa.float64()).cast(type_, safe=False))
     where = grid(type_)
     if where is None or not isinstance(value, Fraction):
         return None

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from lance_core.dataset.expressions.sql.nodes.node import Apply, Constant, Datum, Node, call, null
 from lance_core.dataset.expressions.sql.parser.syntax import INTERVAL_UNITS
 from lance_core.dataset.expressions.sql.values.coerce import as_local, converted, is_text
-from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.numpy_values import from_numpy, to_scalar
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 Integers = npt.NDArray[np.int64]
@@ -96,7 +96,7 @@ def as_duration(constant: Constant) -> Constant:
     count = total // UNIT_NANOSECONDS[unit]
     if abs(count) >= 2**63:
         raise InvalidInputError("the interval is too long")
-    return Constant(pa.scalar(count, pa.int64()).cast(pa.duration(unit)), Fraction(total))
+    return Constant(to_scalar(count, pa.int64()).cast(pa.duration(unit)), Fraction(total))
 
 
 def shifted(operator: str, left: Node, right: Node) -> Node:
@@ -179,4 +179,4 @@ def with_nulls(counts: pa.Array, value: pa.Array) -> pa.Array:
     """``counts``, with NULL where ``value`` is NULL."""
     if not value.null_count:
         return counts
-    return pc.if_else(pc.is_null(value), pa.scalar(None, counts.type), counts)
+    return pc.if_else(pc.is_null(value), to_scalar(None, counts.type), counts)

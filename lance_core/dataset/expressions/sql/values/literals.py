@@ -10,6 +10,7 @@ from fractions import Fraction
 import pyarrow as pa
 
 from lance_core.dataset.expressions.sql.nodes.node import Constant, constant
+from lance_core.encodings.arrow.numpy_values import to_scalar
 from lance_core.errors import InvalidInputError
 
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
@@ -38,17 +39,17 @@ def number(text: str) -> Constant:
             return constant(whole, pa.int64())
         if 0 <= whole < 2**64:
             return constant(whole, pa.uint64())
-        return Constant(pa.scalar(float(whole)), Fraction(whole))
+        return Constant(to_scalar(float(whole)), Fraction(whole))
     try:
         value = float(text)
     except ValueError:
         raise InvalidInputError(f"{text!r} is not a number") from None
     if not math.isfinite(value) or value == 0:
-        return Constant(pa.scalar(value))
+        return Constant(to_scalar(value))
     exponent = re.search(r"[eE]([+-]?\d+)$", text)
     if len(text) > _DIGITS or (exponent and abs(int(exponent[1])) > _DIGITS):
-        return Constant(pa.scalar(value))
-    return Constant(pa.scalar(value), Fraction(text))
+        return Constant(to_scalar(value))
+    return Constant(to_scalar(value), Fraction(text))
 
 
 def hexadecimal(digits: str) -> Constant:
@@ -64,7 +65,7 @@ def date(text: str) -> Constant:
     match = _DATE_TEXT.fullmatch(text.strip())
     if match is None:
         raise InvalidInputError(f"{text!r} is not a date like 2024-02-29")
-    return Constant(pa.scalar(_days(text, *match.groups()), pa.int32()).cast(pa.date32()))
+    return Constant(to_scalar(_days(text, *match.groups()), pa.int32()).cast(pa.date32()))
 
 
 def time(text: str) -> Constant:
@@ -72,7 +73,7 @@ def time(text: str) -> Constant:
     match = _TIME_TEXT.fullmatch(text.strip())
     if match is None:
         raise InvalidInputError(f"{text!r} is not a time like 23:59:59")
-    return Constant(pa.scalar(_clock(text, *match.groups()), pa.int64()).cast(pa.time64("ns")))
+    return Constant(to_scalar(_clock(text, *match.groups()), pa.int64()).cast(pa.time64("ns")))
 
 
 def timestamp(text: str, unit: str = "us") -> Constant:
@@ -94,7 +95,7 @@ def timestamp(text: str, unit: str = "us") -> Constant:
     whole = total // scale
     if not -(2**63) <= whole < 2**63:
         raise InvalidInputError(f"timestamp {text!r} does not fit into 64 bits of {unit}")
-    return Constant(pa.scalar(whole, pa.int64()).cast(type_), Fraction(total))
+    return Constant(to_scalar(whole, pa.int64()).cast(type_), Fraction(total))
 
 
 def _days(text: str, year: str, month: str, day: str) -> int:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.sql.values import wide_integers
 from lance_core.dataset.expressions.sql.values.decimals import MAX_DIGITS
+from lance_core.encodings.arrow.numpy_values import to_scalar
 
 Mask = npt.NDArray[np.bool_]
 Parsed = tuple[pa.Array, Mask]
@@ -56,7 +57,7 @@ def parse_booleans(texts: pa.Array) -> Parsed:
     lower = pc.utf8_lower(pc.utf8_trim_whitespace(texts))
     is_true = pc.is_in(lower, pa.array(_TRUE, lower.type))
     is_known = pc.or_(is_true, pc.is_in(lower, pa.array(_FALSE, lower.type)))
-    values = pc.if_else(is_known, is_true, pa.scalar(None, pa.bool_()))
+    values = pc.if_else(is_known, is_true, to_scalar(None, pa.bool_()))
     return values, _wrong(texts, is_known)
 
 
@@ -78,7 +79,7 @@ def parse_decimals(texts: pa.Array, digits: int) -> tuple[wide_integers.Integers
     lengths = pc.if_else(has_exponent, pc.binary_length(texts), 0)
     is_long = pc.or_(pc.greater(sizes, MAX_DIGITS - digits), pc.greater(lengths, MAX_DIGITS))
     wrong |= np.asarray(pc.fill_null(is_long, False))
-    texts = pc.if_else(is_long, pa.scalar(None, texts.type), texts)
+    texts = pc.if_else(is_long, to_scalar(None, texts.type), texts)
     # The digit after the last one decides how to round; 76 digits do not include it.
     scale = digits + 1 if pc.all(pc.less(sizes, MAX_DIGITS - digits)).as_py() else digits
     texts = pc.replace_substring_regex(texts, rf"(\.\d{{{scale}}})\d+$", r"\1")
@@ -148,7 +149,7 @@ def _number(digits: pa.Array, default: int = 0) -> npt.NDArray[np.int64]:
 def _matching(texts: pa.Array, pattern: str) -> Parsed:
     """The texts, NULL instead of those that do not match, which are True in the mask."""
     matches = pc.match_substring_regex(texts, pattern)
-    return pc.if_else(matches, texts, pa.scalar(None, texts.type)), _wrong(texts, matches)
+    return pc.if_else(matches, texts, to_scalar(None, texts.type)), _wrong(texts, matches)
 
 
 def _wrong(texts: pa.Array, is_value: pa.Array) -> Mask:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.sql.nodes.chunks import by_chunk
 from lance_core.dataset.expressions.sql.nodes.node import Datum, Kernel
+from lance_core.encodings.arrow.numpy_values import to_scalar
 from lance_core.errors import InvalidInputError
 
 Rewrites = tuple[tuple[str, str], ...]
@@ -155,7 +156,7 @@ def _timestamp(values: pa.Array) -> pa.Array:
     """The texts of an array; those of the years 0 to 9999 have one width, and numpy cuts them."""
     digits = {"s": 0, "ms": 3, "us": 6, "ns": 9}[values.type.unit]
     point, stop = 19, 19 + (digits and 1 + digits)
-    filled = pc.fill_null(values, pa.scalar(0, values.type)) if values.null_count else values
+    filled = pc.fill_null(values, to_scalar(0, values.type)) if values.null_count else values
     table = _table(pc.cast(filled, pa.string()), stop + (values.type.tz is not None))
     if table is None or (values.type.tz is not None and (table[:, -1] != ord("Z")).any()):
         return _rewritten(values, _TIMESTAMP)
@@ -215,4 +216,4 @@ def _duration(values: pa.Array) -> pa.Array:
     if digits:
         pieces += [".", pc.utf8_lpad(pa.array(fraction).cast(pa.string()), digits, padding="0")]
     text = pc.binary_join_element_wise(*pieces, " secs", "")
-    return pc.if_else(values.is_valid(), text, pa.scalar(None, pa.string()))
+    return pc.if_else(values.is_valid(), text, to_scalar(None, pa.string()))

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.numpy_values import from_numpy, to_scalar
 
 Integers = npt.NDArray[Any]
 
@@ -69,7 +69,7 @@ def stored_decimals(
     decimals = pa.Array.from_buffers(data_type, len(limbs), [None, pa.py_buffer(limbs)])
     if missing is None:
         return decimals
-    return pc.if_else(missing, pa.scalar(None, data_type), decimals)
+    return pc.if_else(missing, to_scalar(None, data_type), decimals)
 
 
 def largest(integers: Integers) -> int:
@@ -150,4 +150,4 @@ def nearest_floats(decimals: pa.Array) -> pa.Array:
         floats = ratio.astype(np.float64)
     if not decimals.null_count:
         return from_numpy(floats)
-    return pc.if_else(decimals.is_null(), pa.scalar(None, pa.float64()), from_numpy(floats))
+    return pc.if_else(decimals.is_null(), to_scalar(None, pa.float64()), from_numpy(floats))

@@ -43,7 +43,7 @@ from lance_core.dataset.expressions.sql.nodes.node import (
     operands_of,
 )
 from lance_core.dataset.read.scan_tuning import tuning
-from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.numpy_values import from_numpy, to_scalar
 from lance_core.index.queries import (
     Contains,
     HasAny,
@@ -306,8 +306,8 @@ def _of_boolean(value: _Value, truth: Truth) -> Condition:
     if not pa.types.is_boolean(value.type):
         return _UNKNOWN
     if truth is Truth.FALSE:
-        return value.lookup(IsIn(pa.array([False])))
-    return value.lookup(IsIn(pa.array([True])), truth)
+        return value.lookup(IsIn(from_numpy(np.array([False]))))
+    return value.lookup(IsIn(from_numpy(np.array([True]))), truth)
 
 
 def _value(node: Node) -> _Value | None:
@@ -461,7 +461,7 @@ def _zero(value: pa.Scalar | None, *, is_negative: bool) -> pa.Scalar | None:
     """``value``, with the sign of ``is_negative`` if it is zero."""
     if value is None or value.as_py() != 0:
         return value
-    return pa.scalar(-0.0 if is_negative else 0.0, pa.float64()).cast(value.type)
+    return to_scalar(-0.0 if is_negative else 0.0, pa.float64()).cast(value.type)
 
 
 def _with_both_zeros(values: pa.Array) -> pa.Array:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core._pb.encodings_v2_1_pb2 import FullZipLayout, PageLayout
+from lance_core.encodings.arrow.numpy_values import to_scalar
 from lance_core.encodings.arrow.spans import edges_of
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.v2_1.codecs.base import Encoded
@@ -112,7 +113,7 @@ def _zipped(
     joined = pc.binary_join_element_wise(
         _binary(pa.py_buffer(heads), head_sizes),
         _binary(bodies, body_sizes),
-        pa.scalar(b"", pa.large_binary()),
+        to_scalar(b"", pa.large_binary()),
     )
     _, offsets, data = joined.buffers()
     edges = np.frombuffer(offsets, np.int64, len(head_sizes) + 1, joined.offset * 8)
