@@ -151,7 +151,11 @@ class AlignedOutput:
             self.position += sum(byte_range.length for byte_range in ranges)
 
     def encode_context(
-        self, registry: EncodingRegistry, limits: PageLimits, blobs: BlobPlaces | None = None
+        self,
+        registry: EncodingRegistry,
+        limits: PageLimits,
+        blobs: BlobPlaces | None = None,
+        arrays_stay: bool = False,
     ) -> EncodeContext:
         """A context for encoders, whose buffers are written to this file at once."""
         return EncodeContext(
@@ -162,6 +166,7 @@ class AlignedOutput:
             max_page_bytes=limits.max_page_bytes,
             dictionary_threshold=limits.dictionary_threshold,
             blobs=blobs,
+            arrays_stay=arrays_stay,
         )
 
     def align(self, alignment: int, remainder: int = 0) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -87,8 +86,8 @@ class FileWriter(FileOutput):
         self._output = AlignedOutput(writer, version)
         self._metadata = dict(schema.metadata)
         self._global_buffers: list[ByteRange] = []
-        context = self._output.encode_context(registry, limits, blobs)
-        self._context = context = replace(context, arrays_stay=options.batches_stay)
+        context = self._output.encode_context(registry, limits, blobs, options.batches_stay)
+        self._context = context
         self._blobs = schema.derived("blob_fields", lambda: _blob_fields(schema))
         self._waiting = _waiting_rows(schema, context)
         waiting = set(self._waiting.numbers)
@@ -98,7 +97,8 @@ class FileWriter(FileOutput):
         for number in range(schema.num_fields):
             self._first_columns.append(len(self._pages))
             columns = 1 if number in waiting else self._encoder(number).num_columns
-            self._pages += [bytearray() for _ in range(columns)]
+            for _ in range(columns):
+                self._pages.append(bytearray())
 
     def _encoder(self, number: int) -> FieldEncoder:
         """The encoder of a field; those of small columns are created when they are needed."""

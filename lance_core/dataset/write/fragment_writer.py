@@ -23,7 +23,7 @@ from lance_core.dataset.blobs.side_files import SideFiles
 from lance_core.dataset.snapshot.snapshot import TableRoot
 from lance_core.dataset.values.fragment_metadata import DataFile as GivenDataFile
 from lance_core.dataset.values.fragment_metadata import FragmentMetadata
-from lance_core.dataset.values.progress import FragmentWriteProgress, NoopFragmentWriteProgress
+from lance_core.dataset.values.progress import FragmentWriteProgress
 from lance_core.dataset.values.progress_bar import progress_bar
 from lance_core.dataset.write.discard_on_failure import discard_on_failure
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
@@ -156,7 +156,7 @@ class _FragmentWriter:
         self._schema = schema
         self._options = options
         self._done = done
-        self._progress = options.progress or NoopFragmentWriteProgress()
+        self._progress = options.progress
         self._row_bits = schema.row_bits()
         self._file: FileOutput | None = None
         self._side: SideFiles | None = None
@@ -238,7 +238,8 @@ class _FragmentWriter:
         except BaseException:
             target.abort()  # a field that cannot be stored; nobody else knows this writer
             raise
-        self._progress.begin(FragmentMetadata(0, [GivenDataFile(self._name, [])], 0))
+        if self._progress is not None:
+            self._progress.begin(FragmentMetadata(0, [GivenDataFile(self._name, [])], 0))
 
     def _open(self, target: ObjectWriter) -> FileOutput:
         files, registry = self._options.files, self._root.registry
@@ -260,7 +261,8 @@ class _FragmentWriter:
         self._file = self._side = None
         fragment = new_fragment(self._name, written)
         self._done.append(fragment)
-        self._progress.complete(FragmentMetadata.of(fragment, written.num_rows))
+        if self._progress is not None:
+            self._progress.complete(FragmentMetadata.of(fragment, written.num_rows))
 
     def _finished(self, file: FileOutput) -> FileWriteResult:
         """Finish the side files and then the file, which references them."""

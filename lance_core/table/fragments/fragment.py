@@ -116,9 +116,12 @@ class Fragment:
             deletion_file=None if self.deletion_file is None else self.deletion_file.to_proto(),
             physical_rows=self.physical_rows or 0,
         )
-        _set_sequence(message, "row_ids", self.row_ids)
-        _set_sequence(message, "last_updated_at_versions", self.last_updated_at_versions)
-        _set_sequence(message, "created_at_versions", self.created_at_versions)
+        for name in ("row_ids", "last_updated_at_versions", "created_at_versions"):
+            sequence: Sequence = getattr(self, name)
+            if isinstance(sequence, bytes):
+                setattr(message, f"inline_{name}", sequence)
+            elif sequence is not None:
+                getattr(message, f"external_{name}").CopyFrom(sequence.to_proto())
         for overlay in self.overlays:
             message.overlays.add().MergeFromString(overlay)
         message.MergeFromString(self.unknown)
@@ -130,10 +133,3 @@ def _sequence(message: table_pb2.DataFragment, arm: str | None) -> Sequence:
         return None
     value = getattr(message, arm)
     return value if isinstance(value, bytes) else ExternalFile.from_proto(value)
-
-
-def _set_sequence(message: table_pb2.DataFragment, name: str, value: Sequence) -> None:
-    if isinstance(value, bytes):
-        setattr(message, f"inline_{name}", value)
-    elif value is not None:
-        getattr(message, f"external_{name}").CopyFrom(value.to_proto())

@@ -72,12 +72,20 @@ class FragmentList(Sequence[Fragment]):
     def __getitem__(self, index: slice) -> FragmentList: ...
     def __getitem__(self, index: int | slice) -> Fragment | FragmentList:
         if isinstance(index, slice):
-            return FragmentList(self._raw[index])
+            return self._part(index)
         position = range(len(self._raw))[index]
         fragment = self._decoded.get(position)
         if fragment is None:
             fragment = self._decoded[position] = Fragment.from_bytes(self._raw[position])
         return fragment
+
+    def _part(self, index: slice) -> FragmentList:
+        """Some fragments, with those that are decoded."""
+        part, positions = FragmentList(self._raw[index]), range(len(self._raw))[index]
+        for position, fragment in list(self._decoded.items()):
+            if position in positions:
+                part._decoded[positions.index(position)] = fragment
+        return part
 
     def __iter__(self) -> Iterator[Fragment]:
         return self.between(0, len(self._raw))

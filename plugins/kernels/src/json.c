@@ -4,8 +4,9 @@
  * are not ordinary: text that is not JSON, lone surrogates, integers of more than 64 bits, deep
  * nesting, bytes that are not binary JSON. The caller converts them, or says what is wrong.
  *
- * Integers and short fractions are converted without Python; for other floats a loop calls Python's
- * own conversion, which takes the GIL, since no other gives the same digits on all platforms.
+ * Integers and most floats are converted without Python, by exact products and quotients; for very
+ * large and small floats, and those of many digits, a loop calls Python's own conversion, which takes
+ * the GIL, since no other gives the same results on all platforms.
  */
 #include "module.h"
 
@@ -238,6 +239,24 @@ static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
+/* digits / 10^places, rounded once, to even; digits are not 0, and places at most 19. */
+static double quotient(uint64_t digits, int64_t places) {
+    uint64_t divisor = 1;
+    for (int64_t i = 0; i < places; i++)
+        divisor *= 10;
+    const int shift = __builtin_clzll(digits);
+    const unsigned __int128 scaled = (unsigned __int128)(digits << shift) << 63;
+    const unsigned __int128 exact = scaled / divisor; /* of 62 bits or more */
+    const uint64_t high = (uint64_t)(exact >> 64);
+    const int bits = high ? 128 - __builtin_clzll(high) : 64 - __builtin_clzll((uint64_t)exact);
+    const int dropped = bits - 53;
+    const unsigned __int128 half = (unsigned __int128)1 << (dropped - 1);
+    const unsigned __int128 rest = exact & (2 * half - 1);
+    uint64_t kept = (uint64_t)(exact >> dropped);
+    kept += rest > half || (rest == half && (scaled % divisor || (kept & 1)));
+    return ldexp((double)kept, dropped - 63 - shift);
+}
+
 static int encode_number(encoder_t *e) {
     const uint8_t *start = e->at;
     const int negative = *e->at == '-';
@@ -289,6 +308,10 @@ static int encode_number(encoder_t *e) {
         number = exponent < 0 ? number / powers[-exponent] : number * powers[exponent];
         return append_float(e, negative ? -number : number);
     }
+    if (count <= 19 && digits && exponent < 0 && exponent >= -19) {
+        const double number = quotient(digits, -exponent);
+        return append_float(e, negative ? -number : number);
+    }
     char text[MAX_NUMBER + 1];
     const int64_t length = e->at - start;
     double number;
@@ -325,7 +348,7 @@ static int close_array(encoder_t *e, int64_t base, int64_t first) {
 /* The same for an object, whose keys and values alternate, and are sorted here. */
 static int close_object(encoder_t *e, int64_t base, int64_t first) {
     const int64_t count = e->count - first, data = e->size - base, head = 4 + 8 * count;
-    member_t *members = e->members + first;
+    member_t *members = count ? e->members + first : NULL;
     if (count > MAX_MEMBERS || e->room - e->size < head + data)
         return 0;
     int sorted = 1;
@@ -552,8 +575,55 @@ static int put_fraction(decoder_t *d, double number) {
     return -1;
 }
 
+/* The 16 digits of a number that identify it, or else 17; -1 for numbers out of a range, in which all
+ * products are exact. The number is m / 2^shift, with m of 53 bits. */
+static int put_long_fraction(decoder_t *d, double number) {
+    const double size = fabs(number);
+    uint64_t bits;
+    memcpy(&bits, &size, 8);
+    const uint64_t m = (bits & (((uint64_t)1 << 52) - 1)) | (uint64_t)1 << 52;
+    const int shift = 1075 - (int)(bits >> 52);
+    if (size < 1e-4 || size >= 1e15 || m == (uint64_t)1 << 52)
+        return -1; /* of powers of two, the number below is half as far away as that above */
+    int point = 1; /* digits before the point; below 0, zeros after it */
+    if (size < 1)
+        point = size >= 0.1 ? 0 : size >= 0.01 ? -1 : size >= 0.001 ? -2 : -3;
+    else
+        for (uint64_t whole = (uint64_t)size; whole >= 10; whole /= 10)
+            point++;
+    unsigned __int128 unit = 1, digits = 0;
+    const unsigned __int128 one = (unsigned __int128)1 << shift;
+    int count = 16;
+    for (int i = 0; i < count - point; i++)
+        unit *= 10;
+    for (;; count++, unit *= 10) {
+        const unsigned __int128 exact = m * unit, rest = exact & (one - 1);
+        digits = exact >> shift;
+        const int up = rest > one / 2 || (rest == one / 2 && (digits & 1));
+        const unsigned __int128 off = 2 * (up ? one - rest : rest);
+        digits += (unsigned)up;
+        if (count == 17 || off < unit || (off == unit && !(m & 1)))
+            break;
+    }
+    char text[40];
+    uint64_t left = (uint64_t)digits;
+    for (int i = count - 1; i >= 0; i--, left /= 10)
+        text[i] = (char)('0' + left % 10);
+    if (left || text[0] == '0')
+        return -1;
+    while (count > 1 && count > point + 1 && text[count - 1] == '0')
+        count--;
+    if (signbit(number) && !put(d, "-", 1))
+        return 0;
+    if (point <= 0)
+        return put(d, "0.0000", 2 - point) && put(d, text, count);
+    return put(d, text, point) && put(d, ".", 1) && put(d, text + point, count - point);
+}
+
 static int decode_float(decoder_t *d, double number) {
-    const int done = isfinite(number) ? put_fraction(d, number) : -1;
+    int done = isfinite(number) ? put_fraction(d, number) : -1;
+    if (done < 0 && isfinite(number))
+        done = put_long_fraction(d, number);
     char text[40];
     if (done >= 0)
         return done;

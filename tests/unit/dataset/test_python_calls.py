@@ -62,7 +62,7 @@ def _merge(folder: str) -> None:
 
 
 WRITES: dict[str, tuple[int, Callable[[str], None]]] = {
-    "create": (1700, _create),
+    "create": (1800, _create),
     "append": (1500, _append),
     "delete": (1430, _delete),
     "update": (3440, _update),

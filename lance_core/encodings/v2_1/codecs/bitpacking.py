@@ -9,6 +9,7 @@ larger.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -51,6 +52,10 @@ if TYPE_CHECKING:
     from lance_core.encodings.kernels import Kernels
     from lance_core.encodings.v2_1.codecs.base import Source, Target
     from lance_core.encodings.v2_1.codecs.values import Values
+
+
+_FEW_BLOCKS = 8
+"""Most blocks that are packed one by one: numpy takes longer to arrange so few as one."""
 
 
 class InlineBitpackingCodec(Codec):
@@ -206,6 +211,9 @@ def packed_blocks(words: Words, counts: Int64Array, width: int, kernels: Kernels
         tail = np.ascontiguousarray(words[stop:]).view(np.uint8)
         data = np.concatenate([kernels.pack_fastlanes(spread, width), tail])
         return Encoded(_out_of_line(words, width), (pa.py_buffer(data),), sizes[None], counts)
+    if len(counts) <= _FEW_BLOCKS:
+        joined = pa.py_buffer(b"".join(_block_parts(words, counts, units, width, kernels)))
+        return Encoded(_out_of_line(words, width), (joined,), sizes[None], counts)
     # Pad the packed words of each block to a multiple of 1024, so that one call packs all. Then
     # interleave packed and raw bytes of the blocks with a mask of the output bytes.
     begins, taken = np.cumsum(counts) - counts, np.minimum(units * CHUNK, counts)
@@ -217,6 +225,24 @@ def packed_blocks(words: Words, counts: Int64Array, width: int, kernels: Kernels
     data[~is_raw] = kernels.pack_fastlanes(spread, width)
     data[is_raw] = words[spans_index(begins + taken, begins + counts)].view(np.uint8)
     return Encoded(_out_of_line(words, width), (pa.py_buffer(data),), sizes[None], counts)
+
+
+def _block_parts(
+    words: Words, counts: Int64Array, units: Int64Array, width: int, kernels: Kernels
+) -> Iterator[memoryview]:
+    """The bytes of a few blocks: of each the packed words, then the others."""
+    start = 0
+    for count, whole in zip(counts.tolist(), units.tolist(), strict=True):
+        stop, packed = start + count, whole * CHUNK
+        if packed > count:
+            spread = np.zeros(packed, words.dtype)
+            spread[:count] = words[start:stop]
+            yield kernels.pack_fastlanes(spread, width).data
+        else:
+            if packed:
+                yield kernels.pack_fastlanes(words[start : start + packed], width).data
+            yield words[start + packed : stop].data
+        start = stop
 
 
 def _parts_of_blocks(words: Words, counts: Int64Array, width: int) -> tuple[Int64Array, Int64Array]:

@@ -100,7 +100,15 @@ def test_documents_and_damaged_ones_agree_with_python(values: list[object], rand
             assert decode(raw).encode() == text
 
 
-@given(st.lists(st.floats() | st.floats(-1e6, 1e6).map(lambda number: round(number, 5))))
+@given(
+    st.lists(
+        st.floats()
+        | st.floats(-1e6, 1e6)
+        | st.floats(1e-5, 1)
+        | st.floats(-1e6, 1e6).map(lambda number: round(number, 5))
+        | st.integers(-60, 60).map(lambda power: 2.0**power)
+    )
+)
 def test_floats_have_the_digits_of_python(numbers: list[float]) -> None:
     stored = [struct.pack(">IIBd", 0x20000000, 2 << 28 | 9, 0x60, number) for number in numbers]
     assert results(compiled.decode_json, stored) == [decode(raw).encode() for raw in stored]
