@@ -25,6 +25,7 @@ from benchmarks.measure import Timing
 from benchmarks.processes.subject import NUMPY, Build, subject_processes
 from benchmarks.processes.summary import Summary, build_figures, cells, ratios_of
 from benchmarks.report import OURS, PEER, Report
+from benchmarks.vectors.in_memory import in_memory_figures
 from benchmarks.vectors.kinds import (
     BATCH,
     FLAT,
@@ -102,6 +103,7 @@ class _SetBenchmark:
                 self._compare(kind.name, query)
             for options in kind.sweep:
                 self._point(kind, options)
+        self._compare_in_memory()
 
     def _build(self, kind: Kind) -> None:
         """Time builds. A subject that does not build the kind gets the index of another one."""
@@ -187,6 +189,19 @@ class _SetBenchmark:
 
     def _recalls(self, answers: Mapping[str, Answers], limit: int) -> dict[str, float]:
         return {name: self._exact.recall(one.rows, limit) for name, one in answers.items()}
+
+    def _compare_in_memory(self) -> None:
+        """Report what libraries take that hold all vectors in memory."""
+        for figures in in_memory_figures(self._set, self._set.queries[:BATCH]):
+            median = float(np.median(figures.seconds))
+            recall = self._exact.recall(figures.rows, len(self._set.vectors))
+            self._report.say(
+                f"vectors {self._set.name} in memory: {figures.name}",
+                f"build {figures.build:6.2f} s  {1000 * median:9.3f} ms  recall {recall:.3f}",
+                build=figures.build,
+                medians={figures.name: median},
+                recall={figures.name: recall},
+            )
 
     def _point(self, kind: Kind, options: Mapping[str, Any]) -> None:
         """Recall and time of one choice of options, for charts."""

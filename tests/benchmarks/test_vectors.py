@@ -51,6 +51,7 @@ def test_given_vectors_are_measured(
         assert found[f"vectors few {name}"]["medians"].keys() >= {OURS, PEER}
     assert found["vectors few flat: batch of 100"]["recall"][OURS] == 1
     assert found["vectors few IVF_FLAT: nprobes 1"]["point"]["kind"] == "IVF_FLAT"
+    assert found["vectors few in memory: BLAS, all rows"]["recall"] == {"BLAS, all rows": 1}
     assert "few IVF_FLAT: build" in capsys.readouterr().out
     assert {path.suffix for path in tmp_path.iterdir()} == {".npy"}
 
