@@ -10,12 +10,16 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+
+from lance_core.store.local.positioned_io import OPEN_FLAGS
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
+
+_flock: Callable[[int, int], None] | None = getattr(fcntl, "flock", None)
 
 _LOOK = 0.001
 """Seconds between two looks at the lock: about as long as a commit holds it. Waiting
@@ -41,16 +45,16 @@ def turn(folder: str, patience: float) -> Iterator[None]:
 
 def _locked(folder: str, patience: float) -> int | None:
     """An open descriptor of ``folder`` that is locked, None if there is none."""
-    if os.name != "posix":
+    if _flock is None:
         return None
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(folder, os.O_RDONLY | OPEN_FLAGS)
     except OSError:
         return None
     deadline = time.monotonic() + patience
     while True:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return descriptor
         except BlockingIOError:
             if time.monotonic() < deadline:
