@@ -126,6 +126,8 @@ class _Attempts:
         """The version that was lost to another writer last, and how often in a row."""
         self._faster: Version | None = None
         """The version of the writer that was faster in the last attempt."""
+        self._followed = False
+        """True if the last attempt followed such a version."""
         self._elapsed: Callable[[], float] = environment.stopwatch()
         self._slow = 0.0
         """Seconds since before the last lookup of the newest version, and from which on its result
@@ -191,12 +193,15 @@ class _Attempts:
         """Catch up with the newest version and publish the next one; None if it is to be repeated.
 
         If a writer was faster just now, its version is the newest that is known, and follows from
-        the one that was: nothing is looked up again, so that the others have little time.
+        the one that was: nothing is looked up again, so that the others have little time. Where
+        that was too late as well, several versions may have been made in the meantime.
         """
         faster, self._faster = self._faster, None
-        if faster is not None and self._elapsed() <= self._slow:
+        if faster is not None and not self._followed and self._elapsed() <= self._slow:
+            self._followed = True
             made = self._caught_up.follow(faster)
         else:
+            self._followed = False
             self._elapsed = self._environment.stopwatch()
             made = self._caught_up.run()
             self._slow = slow_after(self._elapsed())

@@ -26,6 +26,8 @@ def append_schema(table: Schema, data: pa.Schema, *, allow_subschema: bool = Tru
     `Schema.from_arrow`.
     """
     if data.equals(table.to_arrow(), check_metadata=True):
+        # The table may be of another library, with names that are refused in files.
+        table.derived("can_be_written", lambda: bool(Schema.from_arrow(data)))
         return table
     differences: list[str] = []
     incoming = Schema.from_arrow(data)

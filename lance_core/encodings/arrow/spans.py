@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from lance_core.encodings.decoding import Int64Array
 
@@ -24,3 +26,8 @@ def spans_index(starts: Int64Array, stops: Int64Array) -> Int64Array:
     total = int(ends[-1]) if len(ends) else 0
     # A number equals its index in the result plus the distance from there to its span.
     return np.repeat(starts - (ends - lengths), lengths) + np.arange(total)
+
+
+def slices_between(buffer: pa.Buffer, edges: Int64Array) -> list[pa.Buffer]:
+    """The bytes of ``buffer`` from each of ``edges`` to the next."""
+    return [buffer.slice(start, stop - start) for start, stop in pairwise(edges.tolist())]

@@ -7,14 +7,14 @@ of slices, each would be as large as the whole. So each part gets slices of the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise, repeat
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.encodings.arrow.spans import spans_index
+from lance_core.encodings.arrow.spans import slices_between, spans_index
 from lance_core.encodings.arrow.strings import is_plain, is_variable, offset_dtype
 
 if TYPE_CHECKING:
@@ -94,11 +94,6 @@ def split_columns(arrays: Sequence[pa.Array], count: int, length: int) -> list[l
             missing = length - (len(array) - start)
     assert len(columns) == count
     return columns
-
-
-def slices_between(buffer: pa.Buffer, edges: Int64Array) -> list[pa.Buffer]:
-    """The bytes of ``buffer`` from each of ``edges`` to the next."""
-    return [buffer.slice(start, stop - start) for start, stop in pairwise(edges.tolist())]
 
 
 def _bitmaps(bitmap: pa.Buffer, edges: Int64Array) -> list[pa.Buffer]:

@@ -208,7 +208,7 @@ def _with_options() -> Iterator[str]:
             members = vars(value) if inspect.isclass(value) else {name: value}
             for member in members:
                 function = getattr(value, member) if inspect.isclass(value) else value
-                if inspect.isroutine(function):
+                if inspect.isroutine(function) and callable(function):
                     parameters = inspect.signature(function, eval_str=False).parameters
                     if "storage_options" in parameters:
                         yield name if member == "__init__" else member

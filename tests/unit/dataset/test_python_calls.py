@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import uuid
 from collections.abc import Callable
@@ -97,11 +98,14 @@ def calls_of(read: Callable[[], object]) -> int:
         count += event == "call"
 
     before = sys.getprofile()
+    gc.collect()
+    gc.disable()  # what other tests have left is not freed in the meantime
     sys.setprofile(observe)
     try:
         read()
     finally:
         sys.setprofile(before)
+        gc.enable()
     return count
 
 

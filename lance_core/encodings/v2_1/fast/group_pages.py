@@ -20,8 +20,7 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     PageLayout,
     Variable,
 )
-from lance_core.encodings.arrow.spans import edges_of
-from lance_core.encodings.arrow.split import slices_between
+from lance_core.encodings.arrow.spans import edges_of, slices_between
 from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, WIDTHS, packed_bytes
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.v2_1.codecs.base import Encoded, Place, Target, encode
