@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lance_core.commits.base import CommitHandler, ManifestLocation
 from lance_core.commits.checked_handler import unchecked
-from lance_core.commits.handlers.directory import DirectoryCommitHandler
+from lance_core.commits.handlers.directory import finds_by_name
 from lance_core.errors import (
     CorruptFileError,
     DatasetNotFoundError,
@@ -57,7 +57,7 @@ def find_version(
     their names.
     """
     try:
-        if naming is not None and isinstance(unchecked(handler), DirectoryCommitHandler):
+        if naming is not None and finds_by_name(unchecked(handler)):
             location = ManifestLocation(number, manifest_path(number, naming), naming)
         else:
             location = handler.locate(number)

@@ -18,7 +18,7 @@ import pyarrow as pa
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
 from lance_core.commits.checked_handler import checked, unchecked
 from lance_core.commits.environment import Environment
-from lance_core.commits.handlers.directory import DirectoryCommitHandler
+from lance_core.commits.handlers.directory import finds_by_name
 from lance_core.commits.history import Version
 from lance_core.concurrency.backoff import backoff
 from lance_core.errors import (
@@ -169,7 +169,7 @@ def find_committer(
     It is ours if it contains the same transaction bytes; a uuid alone may be used twice. Where the
     handler finds no such version, or fails to, the final path of the manifest is read as well.
     """
-    if isinstance(unchecked(handler), DirectoryCommitHandler):
+    if finds_by_name(unchecked(handler)):
         return _writer_at(candidate.location, store, candidate)
     try:
         location = handler.locate(candidate.version)

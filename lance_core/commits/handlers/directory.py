@@ -37,6 +37,14 @@ class DirectoryCommitHandler(CommitHandler):
         return list_manifests(self.store)
 
 
+def finds_by_name(handler: CommitHandler) -> bool:
+    """True if the manifest of a version is where its name says, without asking ``handler``.
+
+    A subclass of another author may keep versions elsewhere until it is asked for one.
+    """
+    return getattr(type(handler), "locate", None) is DirectoryCommitHandler.locate
+
+
 class ReadOnlyCommitHandler(DirectoryCommitHandler):
     """Finds versions and publishes none."""
 
