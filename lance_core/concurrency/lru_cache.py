@@ -93,8 +93,8 @@ class LruCache(Generic[K, V]):
             others = None if making is None else making.get(key)
             if making is not None and others is None:
                 own = making[key] = _Making()
-        leave_turn()  # creating an item may read files
         if others is not None:
+            leave_turn()  # the thread that creates it may wait for a turn
             return others.result()
         if making is None:
             return self._keep(key, make())

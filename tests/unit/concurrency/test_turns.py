@@ -155,3 +155,51 @@ def test_leaving_without_a_turn_does_nothing() -> None:
     with SHORT_REQUEST:
         leave_turn()
     leave_turn()
+
+
+def _back_at_once(requests: Turns) -> None:
+    for _ in range(turns.IN_A_ROW + 2):
+        one_request(requests)
+
+
+def test_the_turn_is_kept_for_a_thread_that_is_back_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(turns, "AT_ONCE", 60)
+    monkeypatch.setattr(turns, "QUANTUM", 1e9)
+    monkeypatch.setattr(turns, "LOOK", 60)
+    requests, steps = Turns(), []
+
+    def other() -> None:
+        with requests:
+            steps.append("other")
+
+    _back_at_once(requests)
+    with requests:
+        thread = in_thread(other)
+        thread.__enter__()
+        wait_until(lambda: waiting(requests))
+    for _ in range(3):
+        with requests:
+            steps.append("own")
+    monkeypatch.setattr(turns, "QUANTUM", -1)
+    with requests:
+        steps.append("last")
+    thread.__exit__(None, None, None)
+    assert steps == ["own", "own", "own", "other", "last"]
+
+
+def test_a_thread_that_does_not_come_back_loses_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "AT_ONCE", 60)
+    monkeypatch.setattr(turns, "QUANTUM", 1e9)
+    monkeypatch.setattr(turns, "LOOK", 0.001)
+    requests = Turns()
+    _back_at_once(requests)
+    with requests:
+        thread = in_thread(partial(one_request, requests))
+        thread.__enter__()
+        wait_until(lambda: waiting(requests))
+    thread.__exit__(None, None, None)
+    one_request(requests)
+    assert not requests._reserved
+    assert not requests._gate.locked()
