@@ -1,6 +1,6 @@
 """All tests: ``python -m tests``, or those that pytest's arguments name.
 
-Each part is a run of pytest of its own; two more than there are processors run at the same time,
+Each part is a run of pytest of its own; one more than there are processors run at the same time,
 because some tests wait. Parts with servers wait most: one of them at a time runs beside the others.
 A process collects, imports and keeps only what its part needs, and the tests of a part share
 servers and a session of Spark.
@@ -173,7 +173,7 @@ def main(arguments: list[str]) -> int:
             return subprocess.call(_pytest([*workers, *of_pytest], folder))
         plain, with_servers = parts(folder)
         plain = [*map(shlex.split, known.beside), *plain]
-        return run_all((plain, (os.cpu_count() or 1) + 2), (with_servers, 1))
+        return run_all((plain, (os.cpu_count() or 1) + 1), (with_servers, 1))
 
 
 if __name__ == "__main__":
