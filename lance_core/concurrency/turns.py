@@ -67,7 +67,7 @@ class Turns:
     ``is_on``: False runs all requests at once.
     """
 
-    __slots__ = ("_gate", "_reserved", "_line", "_num_waiting", "_since", "_thread", "is_on")
+    __slots__ = ("_gate", "_line", "_num_waiting", "_reserved", "_since", "_thread", "is_on")
 
     def __init__(self, *, is_on: bool = True) -> None:
         self.is_on = is_on
