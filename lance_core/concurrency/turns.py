@@ -24,7 +24,6 @@ import os
 import sys
 import threading
 from time import perf_counter
-from types import TracebackType
 
 __all__ = ["MAX_ROWS", "SHORT_REQUEST", "Turns", "leave_turn"]
 
@@ -138,12 +137,7 @@ class Turns:
                 return None
         return gate
 
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         thread = self._thread
         thread.depth -= 1
         if thread.turn is None or thread.depth:

@@ -33,14 +33,13 @@ from lance_core.store.base import Buffers, ObjectStore, PutMode
 from lance_core.store.local import LocalStore
 from lance_core.store.memory import MemoryStore
 from lance_core.store.wrappers.base import StoreCall, StoreWrapper
-from lance_core.table.fragments import fragment_list
-from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.paths import manifest_path
 from lance_core.table.transactions.operations import Append, Overwrite, Restore
 from lance_core.table.transactions.transaction import Transaction
 from lance_core_testing.manifest_stores.memory_manifest_store import MemoryManifestStore
 from lance_core_testing.sample_transactions import append, creation, history
 from tests.each_case import each_case
+from tests.unit.decoded_fragments import decoded_fragments
 from tests.virtual_time import VirtualTime
 
 T = TypeVar("T")
@@ -274,29 +273,18 @@ def test_the_check_of_a_slow_commit_decodes_only_fragments_that_it_changed(
     (fragment,) = append(1).operation.fragments
     many = tuple(replace(fragment, id=0) for _ in range(300))
     base = table.commit(replace(append(1), operation=Append(many)), store=table.store.inner)
-    decoded: list[int] = []
-    decode_block, decode = fragment_list._decode_block, Fragment.from_bytes
-
-    def counted_block(raw: list[bytes]) -> list[Fragment]:
-        decoded.extend([1] * len(raw))
-        return decode_block(raw)
-
-    def counted(raw: bytes) -> Fragment:
-        decoded.append(1)
-        return decode(raw)
 
     def follow() -> None:
         table.time.sleep(SLOW + 0.1)
         if is_followed:
             table.commit(append(base.location.version + 1), store=table.store.inner)
 
-    monkeypatch.setattr(fragment_list, "_decode_block", counted_block)
-    monkeypatch.setattr(Fragment, "from_bytes", counted)
     table.store.after["put _versions"] = follow
-    made = table.commit(append(base.location.version), base=base)
+    with decoded_fragments(monkeypatch) as calls:
+        made = table.commit(append(base.location.version), base=base)
     assert made.location.version == base.location.version + 1
     assert table.versions == made.location.version + is_followed
-    assert len(decoded) < 10
+    assert sum(calls) < 10
 
 
 def test_a_version_whose_file_went_while_it_was_published_is_withdrawn() -> None:

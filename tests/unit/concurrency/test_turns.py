@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 
 import pytest
@@ -46,19 +46,29 @@ def waiting(requests: Turns) -> bool:
     return requests._num_waiting > 0  # nothing else shows that a thread waits
 
 
-def test_requests_of_two_threads_are_not_interleaved() -> None:
-    requests, steps = Turns(), []
+@contextmanager
+def another_waits(requests: Turns, steps: list[str]) -> Iterator[None]:
+    """A turn during which another thread begins to wait for its own, which adds to ``steps``.
+
+    The other thread has had its turn at the end.
+    """
 
     def other() -> None:
         with requests:
             steps.append("other")
 
-    with requests:
-        thread = in_thread(other)
-        thread.__enter__()
-        wait_until(lambda: waiting(requests))
-        steps.append("own")
-    thread.__exit__(None, None, None)
+    with ExitStack() as stack:
+        with requests:
+            stack.enter_context(in_thread(other))
+            wait_until(lambda: waiting(requests))
+            steps.append("own")
+        yield
+
+
+def test_requests_of_two_threads_are_not_interleaved() -> None:
+    requests, steps = Turns(), list[str]()
+    with another_waits(requests, steps):
+        pass
     assert steps == ["own", "other"]
 
 
@@ -103,20 +113,10 @@ def test_an_error_ends_the_turn() -> None:
 
 def test_a_thread_lets_waiting_ones_go_first_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "QUANTUM", -1)
-    requests, steps = Turns(), []
-
-    def other() -> None:
-        with requests:
-            steps.append("other")
-
-    with requests:
-        thread = in_thread(other)
-        thread.__enter__()
-        wait_until(lambda: waiting(requests))
-    with requests:
-        steps.append("own")
-    thread.__exit__(None, None, None)
-    assert steps == ["other", "own"]
+    requests, steps = Turns(), list[str]()
+    with another_waits(requests, steps), requests:
+        steps.append("last")
+    assert steps == ["own", "other", "last"]
 
 
 def test_who_has_waited_for_long_goes_on_without_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,38 +168,27 @@ def test_the_turn_is_kept_for_a_thread_that_is_back_at_once(
     monkeypatch.setattr(turns, "AT_ONCE", 60)
     monkeypatch.setattr(turns, "QUANTUM", 1e9)
     monkeypatch.setattr(turns, "LOOK", 60)
-    requests, steps = Turns(), []
-
-    def other() -> None:
-        with requests:
-            steps.append("other")
-
+    requests, steps = Turns(), list[str]()
     _back_at_once(requests)
-    with requests:
-        thread = in_thread(other)
-        thread.__enter__()
-        wait_until(lambda: waiting(requests))
-    for _ in range(3):
+    with another_waits(requests, steps):
+        for _ in range(3):
+            with requests:
+                steps.append("again")
+        monkeypatch.setattr(turns, "QUANTUM", -1)
         with requests:
-            steps.append("own")
-    monkeypatch.setattr(turns, "QUANTUM", -1)
-    with requests:
-        steps.append("last")
-    thread.__exit__(None, None, None)
-    assert steps == ["own", "own", "own", "other", "last"]
+            steps.append("last")
+    assert steps == ["own", "again", "again", "again", "other", "last"]
 
 
 def test_a_thread_that_does_not_come_back_loses_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "AT_ONCE", 60)
     monkeypatch.setattr(turns, "QUANTUM", 1e9)
     monkeypatch.setattr(turns, "LOOK", 0.001)
-    requests = Turns()
+    requests, steps = Turns(), list[str]()
     _back_at_once(requests)
-    with requests:
-        thread = in_thread(partial(one_request, requests))
-        thread.__enter__()
-        wait_until(lambda: waiting(requests))
-    thread.__exit__(None, None, None)
+    with another_waits(requests, steps):
+        pass
+    assert steps == ["own", "other"]
     one_request(requests)
     assert not requests._reserved
     assert not requests._gate.locked()

@@ -1,4 +1,4 @@
-"""Writers of a local table come one after the other; none waits for ever."""
+"""Writers of a local table come one after the other, and wait for a limited time."""
 
 from __future__ import annotations
 

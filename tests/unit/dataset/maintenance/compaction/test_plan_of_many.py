@@ -11,33 +11,21 @@ import pytest
 import lance_core as lance
 from lance_core.dataset.values.fragment_metadata import FragmentMetadata
 from lance_core.optimize import Compaction, CompactionPlan, CompactionTask
-from lance_core.table.fragments import fragment_list
-from lance_core.table.fragments.fragment import Fragment
 from tests.unit.dataset.maintenance.compaction.compaction_tables import table_of
+from tests.unit.decoded_fragments import decoded_fragments
 
 
 def test_a_plan_decodes_a_fragment_when_its_task_is_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dataset = lance.dataset(table_of(str(tmp_path / "t"), [10] * 40).uri)
-    decoded: list[int] = []
-    decode_block, decode = fragment_list._decode_block, Fragment.from_bytes
 
-    def counted_block(raw: list[bytes]) -> list[Fragment]:
-        decoded.extend([1] * len(raw))
-        return decode_block(raw)
-
-    def counted(raw: bytes) -> Fragment:
-        decoded.append(1)
-        return decode(raw)
-
-    monkeypatch.setattr(fragment_list, "_decode_block", counted_block)
-    monkeypatch.setattr(Fragment, "from_bytes", counted)
-    plan = Compaction.plan(dataset, {"target_rows_per_fragment": 100})
-    assert plan.num_tasks() == 4
-    assert decoded == []
-    assert [fragment.id for fragment in plan.tasks[1].fragments] == list(range(10, 20))
-    assert len(decoded) == 10
+    with decoded_fragments(monkeypatch) as calls:
+        plan = Compaction.plan(dataset, {"target_rows_per_fragment": 100})
+        assert plan.num_tasks() == 4
+        assert calls == []
+        assert [fragment.id for fragment in plan.tasks[1].fragments] == list(range(10, 20))
+        assert sum(calls) == 10
 
 
 def test_a_planned_task_is_a_value_like_others(tmp_path: Path) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,9 +26,9 @@ from lance_core.dataset.read.sources.fragment_spans import (
 )
 from lance_core.encodings.decoding import RowRange
 from lance_core.table.fragments import fragment_list
-from lance_core.table.fragments.fragment import Fragment
 from tests.table_surgery import delete_rows, edit_manifest
 from tests.unit.dataset.conftest import Sample
+from tests.unit.decoded_fragments import decoded_fragments
 
 MANY = 1000
 
@@ -47,26 +46,6 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> str:
 
     edit_manifest(dataset, repeat)
     return uri
-
-
-@contextmanager
-def decoded_fragments(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """The numbers of fragments of each call that decodes some."""
-    calls: list[int] = []
-    decode, decode_block = Fragment.from_bytes, fragment_list._decode_block
-
-    def one(data: bytes) -> Fragment:
-        calls.append(1)
-        return decode(data)
-
-    def block(raw: list[bytes]) -> list[Fragment]:
-        calls.append(len(raw))
-        return decode_block(raw)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Fragment, "from_bytes", one)
-        patched.setattr(fragment_list, "_decode_block", block)
-        yield calls
 
 
 USES: dict[str, tuple[Callable[[lance.LanceDataset], object], int]] = {
