@@ -179,7 +179,7 @@ class _Attempts:
                 return made
             attempts += 1
             pauses = attempts - PROMPT_RETRIES if self._faster is not None else attempts
-            if 0 < pauses <= self._options.max_retries and attempts <= self._options.max_retries:
+            if pauses > 0 and attempts <= self._options.max_retries:
                 limit = min(pauses * max(attempt_elapsed(), MIN_PAUSE), MAX_PAUSE)
                 self._environment.sleep(limit * self._environment.random())
             if elapsed() > self._options.timeout:

@@ -84,8 +84,11 @@ class NewestVersion:
         if not existing or existing[0] != known.path:
             return None  # cleaned up or renamed
         try:
-            if self._at(known.path, known).contradicts(known):
+            current = self._at(known.path, known)
+            if current.contradicts(known):
                 return None  # the version of another table
+            if existing[-1] == known.path:
+                return current
             newest = versions[paths.index(existing[-1])]
             return self._at(existing[-1], replace(known, version=newest))
         except ObjectNotFoundError:

@@ -10,9 +10,12 @@ import functools
 import os
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
-__all__ = ["ForkSafeLock", "cached_property"]
+__all__ = ["ForkSafeLock", "cached_property", "living"]
+
+T = TypeVar("T")
 
 if TYPE_CHECKING:
     from functools import cached_property  # noqa: TID251
@@ -65,11 +68,14 @@ class ForkSafeLock:
 _locks: set[weakref.ref[ForkSafeLock]] = set()
 
 
+def living(references: Iterable[weakref.ref[T]]) -> list[T]:
+    """The objects that still exist."""
+    return [item for reference in list(references) if (item := reference()) is not None]
+
+
 def _renew_all() -> None:
-    for reference in list(_locks):
-        lock = reference()
-        if lock is not None:
-            lock.renew()
+    for lock in living(_locks):
+        lock.renew()
 
 
 if hasattr(os, "register_at_fork"):

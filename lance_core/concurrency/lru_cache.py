@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar
 
-from lance_core.concurrency.fork_safe import ForkSafeLock
+from lance_core.concurrency.fork_safe import ForkSafeLock, living
 from lance_core.concurrency.turns import leave_turn
 
 K = TypeVar("K", bound=Hashable)
@@ -155,12 +155,10 @@ _with_makers: set[weakref.ref[LruCache[Any, Any]]] = set()
 
 
 def _forget_in_child() -> None:
-    for reference in list(_not_for_children):
-        if (items := reference()) is not None:
-            items.reset()
-    for reference in list(_with_makers):
-        if (items := reference()) is not None:
-            items.forget_makers()
+    for items in living(_not_for_children):
+        items.reset()
+    for items in living(_with_makers):
+        items.forget_makers()
 
 
 if hasattr(os, "register_at_fork"):

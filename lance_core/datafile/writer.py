@@ -29,8 +29,8 @@ from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.imports.on_demand import Part, load
-from lance_core.schema import Schema, has_blobs, has_blobs_v2
-from lance_core.schema.blobs.views import as_stored
+from lance_core.schema import Schema, has_blobs_v2
+from lance_core.schema.blobs.views import as_stored, blob_fields
 from lance_core.store.base import ObjectWriter
 
 _PARALLEL_BYTES = 1 << 20
@@ -88,7 +88,7 @@ class FileWriter(FileOutput):
         self._global_buffers: list[ByteRange] = []
         context = self._output.encode_context(registry, limits, blobs, options.batches_stay)
         self._context = context
-        self._blobs = schema.derived("blob_fields", lambda: _blob_fields(schema))
+        self._blobs = blob_fields(schema)
         self._waiting = _waiting_rows(schema, context)
         waiting = set(self._waiting.numbers)
         self._encoders: dict[int, FieldEncoder] = {}
@@ -278,11 +278,6 @@ class FileWriter(FileOutput):
         written = self._output.write_pages([page for _, page in pages])
         for (number, page), message in zip(pages, written, strict=True):
             self._pages[self._first_columns[number] + page.column] += message
-
-
-def _blob_fields(schema: Schema) -> Sequence[int]:
-    """The positions of the fields with blobs."""
-    return [n for n, field in enumerate(schema.complex_fields) if has_blobs(field)]
 
 
 def _batched(pages: Iterable[tuple[int, EncodedPage]]) -> Iterator[list[tuple[int, EncodedPage]]]:

@@ -68,7 +68,7 @@ def select_commit_handler(
     if explicit is not None and isinstance(explicit, CommitHandler):
         return checked(explicit, store)
     requested = _asked_for(url, options, explicit, table_marker)
-    candidates = _automatic() if requested is None else [requested]
+    candidates = get_manager().automatic_handlers if requested is None else [requested]
     known = apply_user_overrides(store.capabilities, options)
     for spec in candidates:
         if not missing(spec, known):
@@ -127,11 +127,6 @@ def _asked_for(
             f"{requested.name!r}: writers that use different handlers may lose each other's commits"
         )
     return requested
-
-
-def _automatic() -> Sequence[CommitHandlerSpec]:
-    """Handlers that can be chosen without a request, the highest rank first."""
-    return get_manager().automatic_handlers
 
 
 def _open(

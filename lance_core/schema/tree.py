@@ -290,22 +290,18 @@ def _new_schema(schema: pa.Schema, first_id: int) -> Schema:
 class _ArrowKey:
     """An Arrow schema that is equal to others with the same fields and metadata."""
 
-    __slots__ = ("_schema",)
+    __slots__ = ("schema",)
 
     def __init__(self, schema: pa.Schema) -> None:
-        self._schema = schema
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self._schema
+        self.schema = schema
 
     def __hash__(self) -> int:
         # The types of extensions need not be hashable.
-        return hash(tuple(self._schema.names))
+        return hash(tuple(self.schema.names))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _ArrowKey) and bool(
-            self._schema.equals(other._schema, check_metadata=True)
+            self.schema.equals(other.schema, check_metadata=True)
         )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lance_core.datafile.waiting_rows import NumberedPage, WaitingRows
 from lance_core.encodings.fast.version_paths import flush_together, small_columns
 from lance_core.fast_paths import FastPath, FastPaths
-from lance_core.schema import has_blobs
+from lance_core.schema.blobs.views import blob_fields
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,8 +32,7 @@ class WaitingColumns(WaitingRows):
     @classmethod
     def of(cls, schema: Schema, context: EncodeContext) -> WaitingColumns | None:
         """None if few columns are small; or if there are blobs, which are encoded first."""
-        fields = schema.complex_fields
-        if schema.derived("has_blobs", lambda: any(map(has_blobs, fields))):
+        if blob_fields(schema):
             return None
         columns = small_columns(schema, context, MIN_SHARED)
         return None if columns is None else cls(columns, schema.num_fields, context)

@@ -7,6 +7,7 @@ struct of the five members of `DESCRIPTION_V2`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from lance_core.schema.blobs.fields import (
     as_bytes,
     described_in_file,
     given_to_files,
+    has_blobs,
     is_blob_v2,
 )
 from lance_core.schema.field import BLOB_KEY, UNASSIGNED, Field
@@ -47,6 +49,14 @@ def as_stored(schema: Schema) -> Schema:
 def with_bytes(schema: Schema) -> Schema:
     """``schema`` with each blob field as the large_binary that results with bytes hold."""
     return schema.derived("with_bytes", lambda: schema.with_changed_fields(as_bytes))
+
+
+def blob_fields(schema: Schema) -> Sequence[int]:
+    """The positions of the fields with blobs among those of `Schema.complex_fields`."""
+    fields = schema.complex_fields
+    return schema.derived(
+        "blob_fields", lambda: [n for n, field in enumerate(fields) if has_blobs(field)]
+    )
 
 
 def result_field(field: Field) -> pa.Field:

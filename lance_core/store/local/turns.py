@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from lance_core.store.local.positioned_io import OPEN_FLAGS
 
@@ -18,8 +18,6 @@ try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
-
-_flock: Callable[[int, int], None] | None = getattr(fcntl, "flock", None)
 
 _LOOK = 0.001
 """Seconds between two looks at the lock: about as long as a commit holds it. Waiting
@@ -45,8 +43,8 @@ def turn(folder: str, patience: float) -> Iterator[None]:
 
 def _locked(folder: str, patience: float) -> int | None:
     """An open descriptor of ``folder`` that is locked, None if there is none."""
-    if _flock is None:
-        return None
+    if fcntl is None:
+        return None  # type: ignore[unreachable]  # Windows
     try:
         descriptor = os.open(folder, os.O_RDONLY | OPEN_FLAGS)
     except OSError:
@@ -54,7 +52,7 @@ def _locked(folder: str, patience: float) -> int | None:
     deadline = time.monotonic() + patience
     while True:
         try:
-            _flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return descriptor
         except BlockingIOError:
             if time.monotonic() < deadline:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import TypeVar
 
 import pyarrow as pa
@@ -79,6 +80,9 @@ class StoreWrapper(ObjectStore):
     @property
     def capabilities(self) -> StoreCapabilities:
         return self.inner.capabilities
+
+    def turn(self, folder: str, patience: float) -> AbstractContextManager[None]:
+        return self.inner.turn(folder, patience)
 
     @property
     def durability(self) -> Durability | None:

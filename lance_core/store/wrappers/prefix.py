@@ -103,7 +103,7 @@ class PrefixStore(ObjectStore):
         return self if inner is self.inner else PrefixStore(inner, self._prefix[:-1])
 
     def turn(self, folder: str, patience: float) -> AbstractContextManager[None]:
-        return self.inner.turn(self._full(folder), patience)
+        return self.inner.turn(self._folder(folder), patience)
 
     def remove_empty_folders(self, folder: str = "") -> None:
         self.inner.remove_empty_folders(self._folder(folder))

@@ -9,6 +9,7 @@ The checks cost about a microsecond for each call, and less for each range or li
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
@@ -166,6 +167,27 @@ class CheckedStore(ObjectStore):
         if meta.path != path:
             raise self._calls.false(what, f"the path {meta.path[:200]!r}")
         return meta
+
+    def existing(self, paths: Sequence[str]) -> builtins.list[str]:
+        if type(self.inner).existing is ObjectStore.existing:
+            return super().existing(paths)
+        present: object = self._calls.read("existing", self.inner.existing, paths)
+        if not isinstance(present, builtins.list):
+            raise self._calls.wrong("existing", present, "a list")
+        if present != [path for path in paths if path in present]:
+            raise self._calls.false("existing", "other paths, or another order of them")
+        return present
+
+    @contextlib.contextmanager
+    def turn(self, folder: str, patience: float) -> Iterator[None]:
+        held = contextlib.ExitStack()
+        with contextlib.suppress(Exception):
+            held.enter_context(self.inner.turn(folder, patience))
+        try:
+            yield
+        finally:
+            with contextlib.suppress(Exception):
+                held.close()  # which tells the turn of no error that it could suppress
 
     def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
         self._calls.write(f"put({path!r})", self.inner.put, path, data, mode)

@@ -181,15 +181,19 @@ def _scanned(fragments: MessageRanges) -> Int64Array:
     return table
 
 
-def _parsed(raw: Sequence[bytes]) -> Int64Array:
-    """The table of `FragmentCounts`."""
+def fragment_messages(raw: Sequence[bytes]) -> Sequence[table_pb2.DataFragment]:
+    """The messages of fragments; raises `CorruptFileError` for bytes that are none."""
     joined = frames_pb2.ManifestFrame(fragments=raw).SerializeToString()
     try:
-        messages = parse(table_pb2.Manifest, joined, "Manifest.fragments").fragments
+        return parse(table_pb2.Manifest, joined, "Manifest.fragments").fragments
     except CorruptFileError:
         for number, data in enumerate(raw):
             parse(_FRAGMENT, data, f"Manifest.fragments[{number}]")
         raise
+
+
+def _parsed(raw: Sequence[bytes]) -> Int64Array:
+    """The table of `FragmentCounts`."""
     counts = [
         (
             message.id,
@@ -199,6 +203,6 @@ def _parsed(raw: Sequence[bytes]) -> Int64Array:
             len(message.files),
             min(_MAX, sum(file.file_size_bytes for file in message.files)),
         )
-        for message in messages
+        for message in fragment_messages(raw)
     ]
     return np.array(counts, np.uint64).reshape(-1, len(Count)).T.astype(np.int64, "C")

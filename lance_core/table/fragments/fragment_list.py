@@ -14,7 +14,7 @@ from lance_core._pb import frames_pb2, table_pb2
 from lance_core.errors import CorruptFileError
 from lance_core.table.fragments.data_file import TOMBSTONE
 from lance_core.table.fragments.fragment import Fragment
-from lance_core.table.fragments.fragment_counts import FragmentCounts
+from lance_core.table.fragments.fragment_counts import FragmentCounts, fragment_messages
 from lance_core.table.unknown_fields import all_known, parse
 from lance_core.table.wire_scan import MessageRanges, UnusualMessageError, scan_fields
 
@@ -174,13 +174,7 @@ class FragmentList(Sequence[Fragment]):
 
     def messages(self) -> list[table_pb2.DataFragment]:
         """The fragments as messages; raises `CorruptFileError` for bytes that are none."""
-        joined = frames_pb2.ManifestFrame(fragments=self._raw).SerializeToString()
-        try:
-            return list(parse(table_pb2.Manifest, joined, "Manifest.fragments").fragments)
-        except CorruptFileError:
-            for data in self._raw:
-                parse(table_pb2.DataFragment, data, "Manifest.fragments")
-            raise
+        return list(fragment_messages(self._raw))
 
     @property
     def max_field_id(self) -> int:

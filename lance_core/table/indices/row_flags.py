@@ -75,9 +75,9 @@ class RowFlags:
         if not len(self.ids):
             return False
         number = self._fragments_of(addresses >> _HIGH_BITS)
-        ends = (self.ids << _HIGH_BITS) + self.sizes.astype(np.uint64)
-        firsts, ends = (self.ids << _HIGH_BITS)[number], ends[number]
-        return bool(((addresses >= firsts) & (addresses < ends)).all())
+        firsts = self.ids << _HIGH_BITS
+        ends = firsts + self.sizes.astype(np.uint64)
+        return bool(((addresses >= firsts[number]) & (addresses < ends[number])).all())
 
     def _fragments_of(self, ids: npt.NDArray[np.uint64]) -> Any:
         """The index of each fragment among `ids`, if there are some; any of one that is absent."""

@@ -59,8 +59,7 @@ def parse_manifest_file(data: pa.Buffer | bytes | memoryview, path: str = "") ->
     """
     view = _bytes_view(data)
     try:
-        start, stop = _manifest_range(view)
-        parts = split(bytes(view[start:stop]))
+        parts = split(serialized_manifest(view))
         positions = section_positions(parts.message)
         return ManifestFile(
             _with_dictionaries(Manifest.from_parts(parts), view),

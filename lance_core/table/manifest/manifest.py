@@ -265,9 +265,11 @@ def section_positions(message: table_pb2.Manifest) -> SectionPositions:
 
     Files of earlier releases have it in field 21.
     """
-    is_new = message.HasField("transaction_section")
-    name = "transaction_section" if is_new else "transaction_section_deprecated"
-    transaction = _optional(message, name)
+    transaction = None
+    if message.HasField("transaction_section"):
+        transaction = message.transaction_section
+    elif message.HasField("transaction_section_deprecated"):
+        transaction = message.transaction_section_deprecated
     has_indices = message.HasField("index_section")
     return SectionPositions(message.index_section if has_indices else None, transaction)
 
@@ -308,8 +310,3 @@ def timestamp_ns(message: table_pb2.Manifest) -> int | None:
             f"the timestamp has {message.timestamp.nanos} nanoseconds", field="Manifest.timestamp"
         )
     return message.timestamp.seconds * 10**9 + message.timestamp.nanos
-
-
-def _optional(message: table_pb2.Manifest, name: str) -> int | None:
-    present = message.HasField(name)  # type: ignore[arg-type]  # one of several literals
-    return int(getattr(message, name)) if present else None

@@ -85,7 +85,7 @@ WITH_VNNI static inline int32_t product_vnni(const uint8_t *a, const uint8_t *b,
 WITH_VNNI static float square_vnni(const graph_t *g, uint32_t node, uint32_t other) {
     const uint8_t *row = row_of(&g->v, L2_BYTES, node), *other_row = row_of(&g->v, L2_BYTES, other);
     const sums_t own = g->sums[node], others = g->sums[other];
-    return (float)(own.square + others.square - 2 * (int64_t)product_vnni(row, other_row, g->v.width, own.sum));
+    return (float)((int64_t)own.square + others.square - 2 * (int64_t)product_vnni(row, other_row, g->v.width, own.sum));
 }
 #endif
 

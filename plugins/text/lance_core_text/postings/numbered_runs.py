@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-Integers: TypeAlias = npt.NDArray[np.int64]
+from lance_core.hookspecs.analyzers import Integers
 
 
 def numbered_runs(counts: npt.NDArray[Any]) -> tuple[Integers, Integers]:

@@ -65,7 +65,9 @@ class FstTokens:
         self._count = count
         self._path = path
         if fst.num_keys != count:
-            raise CorruptFileError(f"{fst.num_keys} terms for {count} rows of postings", path)
+            raise CorruptFileError(
+                f"{fst.num_keys} terms for {count} rows of postings", path, field=FST_BYTES
+            )
 
     def number(self, term: str) -> int | None:
         try:
@@ -91,7 +93,9 @@ def _check_numbers(numbers: Integers, count: int, path: str) -> None:
     """Raise `CorruptFileError` unless each row of postings has one term."""
     is_other = len(numbers) != count or (count and (numbers.min() < 0 or numbers.max() >= count))
     if is_other or (np.bincount(numbers, minlength=count) != 1).any():
-        raise CorruptFileError(f"{len(numbers)} terms for {count} rows of postings", path)
+        raise CorruptFileError(
+            f"{len(numbers)} terms for {count} rows of postings", path, field=FST_BYTES
+        )
 
 
 def read_tokens(reader: IndexFileReader, count: int) -> TokenSet:
@@ -106,9 +110,10 @@ def read_tokens(reader: IndexFileReader, count: int) -> TokenSet:
                 f"{len(stored)} transducers of type {stored.type}", reader.path, field=FST_BYTES
             )
         try:
-            return FstTokens(Fst(stored[0].as_buffer()), count, reader.path)
+            fst = Fst(stored[0].as_buffer())
         except ValueError as error:
             raise CorruptFileError(str(error), reader.path, field=FST_BYTES) from None
+        return FstTokens(fst, count, reader.path)
     terms, numbers = reader.arrays([TERM_COLUMN, NUMBER_COLUMN])
     if terms.null_count or numbers.null_count:
         raise CorruptFileError("a term or its number is null", reader.path, field=TERM_COLUMN)

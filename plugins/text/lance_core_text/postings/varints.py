@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lance_core.hookspecs.analyzers import Integers
+from lance_core_text.postings.numbered_runs import numbered_runs
 
 _MAX_BYTES = 5
 """Bytes of a 32-bit number at most."""
@@ -37,9 +38,7 @@ def encode_varints(numbers: Integers) -> tuple[npt.NDArray[np.uint8], Integers]:
     lengths = np.ones(len(numbers), np.int64)
     for bits in range(7, 7 * _MAX_BYTES, 7):
         lengths += numbers >= 1 << bits
-    owners = np.repeat(np.arange(len(numbers)), lengths)
-    ends = np.cumsum(lengths)
-    byte_numbers = np.arange(len(owners)) - np.repeat(ends - lengths, lengths)
+    owners, byte_numbers = numbered_runs(lengths)
     data = ((numbers[owners] >> (7 * byte_numbers)) & 0x7F).astype(np.uint8)
     data[byte_numbers < lengths[owners] - 1] |= 0x80
     return data, lengths

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from lance_core.hookspecs.analyzers import Integers
-from lance_core_text.postings.document_lookup import contains
 from lance_core_text.postings.partition import Partition, TermNumbers
 from lance_core_text.queries.words import Word
+from lance_core_text.scoring.document_lookup import contains
 
 _POSITION_BITS = 32
 
@@ -32,12 +32,12 @@ def documents_with_phrase(
         parts = []
         for number in word.values():
             postings = partition.postings(number)
-            is_chosen = contains(documents, postings.documents)
-            every = np.repeat(is_chosen, postings.frequencies)
-            positions = partition.positions(number)[every]
+            is_candidate = contains(documents, postings.documents)
+            of_candidates = np.repeat(is_candidate, postings.frequencies)
+            positions = partition.positions(number)[of_candidates]
             parts.append(
                 position_keys(
-                    postings.documents[is_chosen], postings.frequencies[is_chosen], positions
+                    postings.documents[is_candidate], postings.frequencies[is_candidate], positions
                 )
             )
         keys.append(parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts)))

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lance_core.hookspecs.analyzers import Integers
-from lance_core_text.postings.document_lookup import contains
 from lance_core_text.postings.partition import Partition, TermNumbers
 from lance_core_text.queries.clauses import Clause, Role
 from lance_core_text.scoring.bm25 import Floats, Statistics, weights
+from lance_core_text.scoring.document_lookup import contains
 from lance_core_text.scoring.phrases import documents_with_phrase
 from lance_core_text.scoring.rank_partition import is_rankable, rank_partition
 from lance_core_text.scoring.scored import NOTHING, Scored
@@ -83,16 +83,16 @@ def _score_clause(
     needs_all = clause.needs_all
     if not any(numbers) or (needs_all and not all(numbers)):
         return NOTHING
-    chosen = _documents_of_all(partition, numbers) if needs_all else None
+    documents = _documents_of_all(partition, numbers) if needs_all else None
     if clause.is_phrase:
-        assert chosen is not None
+        assert documents is not None
         assert clause.match.slop is not None
-        chosen = documents_with_phrase(partition, numbers, words, clause.match.slop, chosen)
-    if chosen is not None and not len(chosen):
+        documents = documents_with_phrase(partition, numbers, words, clause.match.slop, documents)
+    if documents is not None and not len(documents):
         return NOTHING
     factors = [(number, factor_of[term]) for word in numbers for term, number in word.items()]
-    if chosen is not None:
-        return Scored(chosen, _scores_of(partition, factors, chosen, norms) * boost)
+    if documents is not None:
+        return Scored(documents, _scores_of(partition, factors, documents, norms) * boost)
     if len(factors) == 1:
         ((number, factor),) = factors
         postings = partition.postings(number)
@@ -124,14 +124,14 @@ def _documents_of_all(partition: Partition, numbers: Sequence[TermNumbers]) -> I
 def _scores_of(
     partition: Partition,
     factors: Sequence[tuple[int, np.float32]],
-    chosen: Integers,
+    documents: Integers,
     norms: Floats,
 ) -> Floats:
-    """The scores of the documents ``chosen``."""
-    scores = np.zeros(len(chosen), np.float32)
+    """The scores of ``documents``."""
+    scores = np.zeros(len(documents), np.float32)
     for number, factor in factors:
         postings = partition.postings(number)
-        has_term = contains(postings.documents, chosen)
-        frequencies = postings.frequencies[contains(chosen, postings.documents)]
-        scores[has_term] += factor * weights(frequencies, norms[chosen[has_term]])
+        has_term = contains(postings.documents, documents)
+        frequencies = postings.frequencies[contains(documents, postings.documents)]
+        scores[has_term] += factor * weights(frequencies, norms[documents[has_term]])
     return scores

@@ -79,14 +79,14 @@ def product_scores(
     for at, (partition, size) in enumerate(zip(codes, sizes, strict=True)):
         table, indices = flat[at if len(flat) > 1 else 0], _places(partition, size)
         for first in range(0, indices.shape[1], _ROWS_AT_ONCE):
-            some = indices[:, first : first + _ROWS_AT_ONCE]
+            block = indices[:, first : first + _ROWS_AT_ONCE]
             # No code is outside of the table; "clip" does not test it.
-            distances = table.take(some, mode="clip")
-            if some.shape[1] > 1:
-                distances.sum(axis=0, out=scores[start : start + some.shape[1]])
+            distances = table.take(block, mode="clip")
+            if block.shape[1] > 1:
+                distances.sum(axis=0, out=scores[start : start + block.shape[1]])
             else:  # numpy would sum a single row in another order
                 scores[start : start + 1] = np.add.accumulate(distances, axis=0)[-1]
-            start += some.shape[1]
+            start += block.shape[1]
     scores += np.float32(base)
     return scores
 

@@ -97,12 +97,12 @@ def _graphs(
         return changed_graph(task.before.graph, task.positions, task.vectors, removed, task.seed)
 
     built = in_threads(graph, tasks(), _num_at_once(partitioned, encoder, parameters))
-    done = 0
+    done, total = 0, sum(lengths)
     for length in lengths:
         if length:
             yield next(built)
             done += length
-            progress("build_graphs", done, sum(lengths))
+            progress("build_graphs", done, total)
         else:
             yield None
 
@@ -116,11 +116,11 @@ def _num_at_once(
     those of an optimization, may take more than the default.
     """
     assert parameters.graph is not None
-    chosen = partitioned.chosen[partitioned.lengths[partitioned.chosen] > 0]
-    if not len(chosen):
+    nonempty = partitioned.chosen[partitioned.lengths[partitioned.chosen] > 0]
+    if not len(nonempty):
         return 1
-    lengths = partitioned.lengths[chosen]
-    _, codes = partitioned.partition(int(chosen[lengths.argmin()]))
+    lengths = partitioned.lengths[nonempty]
+    _, codes = partitioned.partition(int(nonempty[lengths.argmin()]))
     vector = encoder.graph_vectors(codes[:1], parameters.metric)
     bytes_per_row = vector.rows.nbytes + NEIGHBOUR_BYTES * parameters.graph.m
     needed = int(lengths.max()) * bytes_per_row

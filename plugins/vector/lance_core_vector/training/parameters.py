@@ -117,7 +117,7 @@ class BuildParameters:
         ``TypeError`` for wrong values and names, and `UnsupportedFeatureError` for what only other
         programs do.
         """
-        kind = str(options.get("kind", "")).upper()
+        kind = _kind(options)
         if kind not in PARTITION_ROWS:
             raise IndexNotWrittenError(
                 f"indices of type {kind or 'vector'} are not built: {', '.join(PARTITION_ROWS)} are"
@@ -218,6 +218,11 @@ class BuildParameters:
         return replace(self, partition_rows=-(-rows // self.num_partitions))
 
 
+def _kind(options: Mapping[str, Any]) -> str:
+    """The kind of index, in capital letters; empty if it is not given."""
+    return str(options.get("kind", "")).upper()
+
+
 def _graph(options: Mapping[str, Any], kind: str) -> GraphParameters | None:
     """How graphs are built. Raises `IndexNotWrittenError` without compiled loops."""
     if "HNSW" not in kind:
@@ -250,7 +255,7 @@ def warn_of_unused(options: Mapping[str, Any]) -> None:
         )
     if isinstance(options.get("num_partitions"), float):
         warn_caller("num_partitions is float, converting to int")
-    kind = str(options.get("kind", "")).upper()
+    kind = _kind(options)
     if options.get("accelerator") is not None and kind != "IVF_PQ":
         warn_caller(f"Index type {kind} does not support GPU acceleration; falling back to CPU")
     version = _file_version(options)
