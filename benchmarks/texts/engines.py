@@ -139,6 +139,9 @@ class Bm25s(Engine):
 ENGINES: Mapping[str, type[Engine]] = {"tantivy": Tantivy, "bm25s": Bm25s}
 """By the name of the module."""
 
+NEEDED = {"bm25s": ("Stemmer",)}
+"""Further modules that an engine needs here."""
+
 
 class EngineProcess(SubjectProcess):
     """A process with an engine and all texts."""
@@ -166,11 +169,11 @@ class EngineProcess(SubjectProcess):
 def engine_processes(path: Path, texts: pa.StringArray) -> Iterator[dict[str, EngineProcess]]:
     """A process for each engine that is installed."""
     with ExitStack() as stack:
-        processes = {
-            name: EngineProcess(name, path / name, texts) for name in ENGINES if find_spec(name)
-        }
-        for process in processes.values():
-            stack.callback(process.close)
+        processes = {}
+        for name in ENGINES:
+            if all(map(find_spec, (name, *NEEDED.get(name, ())))):
+                processes[name] = EngineProcess(name, path / name, texts)
+                stack.callback(processes[name].close)
         yield processes
 
 

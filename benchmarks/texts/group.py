@@ -133,7 +133,9 @@ class _TextBenchmark:
 
     def _compare_engines(self, name: str, timings: Mapping[str, Timing], bar: float) -> None:
         """Report ratios to the engines that were measured."""
-        for engine in timings.keys() & self._engines.keys():
+        for engine in self._engines:
+            if engine not in timings:
+                continue
             ratio = timings[engine].median / timings[OURS].median
             label = f"{self._label(name)}, to {engine}"
             self._report.ratio(label, ratio, None if self._quick else bar)

@@ -25,8 +25,6 @@ import sys
 import threading
 from time import perf_counter
 
-__all__ = ["MAX_ROWS", "SHORT_REQUEST", "Turns", "leave_turn"]
-
 QUANTUM = 0.01
 """Seconds of turns in a row after which a thread lets waiting ones go first."""
 
@@ -93,11 +91,11 @@ class Turns:
         thread.in_a_row = thread.in_a_row + 1 if now - thread.end < AT_ONCE else 0
         is_over = self._num_waiting and now - self._since > QUANTUM
         gate = self._reserved_gate() if self._reserved else None
-        if gate is not None and is_over:
+        if gate is not None:
+            if not is_over:
+                thread.turn = gate
+                return
             gate.release()
-        elif gate is not None:
-            thread.turn = gate
-            return
         elif not is_over and self._gate.acquire(blocking=False):
             thread.turn = self._gate
             return
@@ -158,9 +156,7 @@ class Turns:
             turn.release()
 
 
-_has_interpreter_lock: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
-
-SHORT_REQUEST = Turns(is_on=_has_interpreter_lock)
+SHORT_REQUEST = Turns(is_on=getattr(sys, "_is_gil_enabled", lambda: True)())
 """The turns of this process."""
 
 leave_turn = SHORT_REQUEST.leave

@@ -50,8 +50,7 @@ def dataset(
         raise
     from lance_core.store.secret import hide_secrets
 
-    if storage_options is not None:
-        storage_options = hide_secrets(storage_options)
+    storage_options = hide_secrets(storage_options)
     from lance_core.dataset.dataset import LanceDataset
     from lance_core.dataset.snapshot import open_table, versions
     from lance_core.dataset.snapshot.session import Session

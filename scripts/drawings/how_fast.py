@@ -29,6 +29,8 @@ COLOURS = {
     "vortex": ("yellow", True),
     "numpy": ("green", False),
     "sqlite": ("grey", False),
+    "tantivy": ("grey", False),
+    "bm25s": ("grey", True),
     "parquet": ("grey", True),
     "cp": ("grey", False),
     "fresh": ("grey", True),

@@ -11,6 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from lance_core.commits.base import ManifestLocation
+from lance_core.commits.checked_handler import unchecked
+from lance_core.commits.handlers.directory import finds_by_name
 from lance_core.commits.history import check_number, read_transaction, transaction_of
 from lance_core.concurrency.pools import IO, IO_THREADS, in_order
 from lance_core.dataset.snapshot import open_table
@@ -108,8 +110,7 @@ def _moment(asof: datetime | str) -> datetime:
 
 def transaction(root: TableRoot, version: int) -> Transaction | None:
     """The transaction that committed a version, None if it was not recorded."""
-    made_by = transaction_of(root.store, open_table.open_version(root, version).file)
-    return None if made_by is None else Transaction.of(made_by)
+    return _public(transaction_of(root.store, open_table.open_version(root, version).file))
 
 
 def recent_transactions(snapshot: Snapshot, count: int) -> list[Transaction | None]:
@@ -117,25 +118,29 @@ def recent_transactions(snapshot: Snapshot, count: int) -> list[Transaction | No
     if count < 0:
         raise InvalidInputError(f"cannot give {count} transactions")
     if snapshot.version & DETACHED:  # a detached version is not part of the history
-        made_by = [transaction_of(snapshot.root.store, snapshot.file)][:count]
-        return [None if stored is None else Transaction.of(stored) for stored in made_by]
-    numbers = range(snapshot.version, max(0, snapshot.version - count), -1)
-    naming = snapshot.location.naming
-    locations = [
-        ManifestLocation(number, manifest_path(number, naming), naming) for number in numbers
-    ]
-    try:
-        made_by = _transactions(snapshot, locations)
-    except DatasetNotFoundError:  # a cleanup has removed some of them
-        every = reversed(snapshot.root.handler.list_versions())
-        older = [location for location in every if location.version <= snapshot.version]
-        made_by = _transactions(snapshot, older[:count])
-    return [None if stored is None else Transaction.of(stored) for stored in made_by]
+        return [_public(transaction_of(snapshot.root.store, snapshot.file))][:count]
+    handler, naming = snapshot.root.handler, snapshot.location.naming
+    if finds_by_name(unchecked(handler)):
+        numbers = range(snapshot.version, max(0, snapshot.version - count), -1)
+        locations = [
+            ManifestLocation(number, manifest_path(number, naming), naming) for number in numbers
+        ]
+        # A cleanup may have removed some of them.
+        with contextlib.suppress(DatasetNotFoundError):
+            return _transactions(snapshot, locations)
+    every = reversed(handler.list_versions())
+    older = [location for location in every if location.version <= snapshot.version]
+    return _transactions(snapshot, older[:count])
 
 
 def _transactions(
     snapshot: Snapshot, locations: Sequence[ManifestLocation]
-) -> list[StoredTransaction | None]:
+) -> list[Transaction | None]:
     store = snapshot.root.store
     read, is_io_bound = partial(read_transaction, store), store.read_ahead > 0
-    return list(in_order(read, locations, IO_THREADS, is_io_bound=is_io_bound))
+    return list(map(_public, in_order(read, locations, IO_THREADS, is_io_bound=is_io_bound)))
+
+
+def _public(stored: StoredTransaction | None) -> Transaction | None:
+    """A transaction in the form of the public interface."""
+    return None if stored is None else Transaction.of(stored)

@@ -8,17 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import UnsupportedFeatureError
 from lance_core.hookspecs.arrays import from_numpy
 from lance_core.sql_functions import (
     Datum,
     Node,
     call,
-    is_list,
     null,
     with_nullable,
 )
-from lance_core_functions.lists import parents_of
+from lance_core_functions.lists import need_list, parents_of
 
 
 def largest(node: Node) -> Node:
@@ -34,8 +33,7 @@ def smallest(node: Node) -> Node:
 def _extreme(name: str, node: Node, is_last: bool) -> Node:
     if pa.types.is_null(node.type):
         return null(pa.null())
-    if not is_list(node.type):
-        raise InvalidInputError(f"{name} needs a list, not {node.type}")
+    need_list(name, node)
     element = node.type.value_type
     if pa.types.is_nested(element) or pa.types.is_dictionary(element):
         raise UnsupportedFeatureError(f"{name} of {node.type}")

@@ -77,7 +77,7 @@ def _padded(texts: pa.Array, length: Datum, fill: Datum, what: str) -> pa.Array:
     if (count >= own).all():
         heads = texts
     elif isinstance(length, pa.Scalar) and length.is_valid:
-        heads = pc.utf8_slice_codeunits(texts, 0, max(length.as_py(), 0))
+        heads = pc.utf8_slice_codeunits(texts, 0, int(count.max()))
     else:
         heads = prefixes(texts, count)
     if isinstance(fill, pa.Scalar) and missing.max(initial=0) <= _MAX_LISTED:

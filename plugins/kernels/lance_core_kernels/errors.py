@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core.hookspecs.native_loops import is_built_of
 from lance_core_kernels import _native
 
 Bytes = npt.NDArray[np.uint8]
@@ -20,8 +21,12 @@ Codes = npt.NDArray[np.uint32]
 T = TypeVar("T", bound=np.generic)
 
 
-# The library is not older than this code, which `lance_core_kernels.compiled` checks: an older one
-# has none of these names.
+# A library of other sources, which may remain in a checkout, may have none of the names below.
+if not is_built_of(_native, "lance_core_kernels"):
+    raise ImportError(
+        "the compiled kernels are not those of this lance-core-kernels; install it again"
+    )
+
 CORRUPT = _native.Failing(CorruptFileError)
 INVALID = _native.Failing(InvalidInputError)
 

@@ -76,7 +76,7 @@ typedef struct {
     python_t *python;
 } encoder_t;
 
-static void store_u32(uint8_t *to, uint32_t word) {
+static void store_be32(uint8_t *to, uint32_t word) {
     word = __builtin_bswap32(word);
     memcpy(to, &word, 4);
 }
@@ -335,10 +335,10 @@ static int close_array(encoder_t *e, int64_t base, int64_t first) {
     if (count > MAX_MEMBERS || e->room - e->size < head)
         return 0;
     memmove(e->out + base + head, e->out + base, (size_t)(e->size - base));
-    store_u32(e->out + base, ARRAY | (uint32_t)count);
+    store_be32(e->out + base, ARRAY | (uint32_t)count);
     for (int64_t i = 0; i < count; i++) {
         const member_t *member = &e->members[first + i];
-        store_u32(e->out + base + 4 + 4 * i, member->kind << 28 | (uint32_t)member->size);
+        store_be32(e->out + base + 4 + 4 * i, member->kind << 28 | (uint32_t)member->size);
     }
     e->size += head;
     e->count = first;
@@ -362,18 +362,18 @@ static int close_object(encoder_t *e, int64_t base, int64_t first) {
         if (by_key(&members[i - 1], &members[i]) == 0)
             return 0; /* a key twice */
     uint8_t *made = e->out + e->size;
-    store_u32(made, OBJECT | (uint32_t)count);
+    store_be32(made, OBJECT | (uint32_t)count);
     uint8_t *to = made + head;
     for (int64_t i = 0; i < count; i++) {
         if (members[i].key_size > MAX_LENGTH)
             return 0;
-        store_u32(made + 4 + 4 * i, STRING << 28 | (uint32_t)members[i].key_size);
+        store_be32(made + 4 + 4 * i, STRING << 28 | (uint32_t)members[i].key_size);
         memcpy(to, members[i].key, (size_t)members[i].key_size);
         to += members[i].key_size;
     }
     for (int64_t i = 0; i < count; i++) {
         const uint32_t entry = members[i].kind << 28 | (uint32_t)members[i].size;
-        store_u32(made + 4 + 4 * (count + i), entry);
+        store_be32(made + 4 + 4 * (count + i), entry);
         memcpy(to, e->out + members[i].at, (size_t)members[i].size);
         to += members[i].size;
     }
@@ -469,8 +469,8 @@ static int encode_document(encoder_t *e) {
     if (size > MAX_LENGTH || e->room - e->size < 8)
         return 0;
     memmove(e->out + base + 8, e->out + base, (size_t)size);
-    store_u32(e->out + base, SCALAR);
-    store_u32(e->out + base + 4, kind << 28 | (uint32_t)size);
+    store_be32(e->out + base, SCALAR);
+    store_be32(e->out + base + 4, kind << 28 | (uint32_t)size);
     e->size += 8;
     return 1;
 }

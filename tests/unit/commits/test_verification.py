@@ -150,7 +150,7 @@ def test_a_commit_that_starts_again_does_not_look_for_its_files_again() -> None:
 
 
 @each_case(("seconds", "listings"), [(0.0, 1), (SLOW + 0.1, 2)])
-def test_who_is_overtaken_follows_the_faster_writer_at_once(seconds: float, listings: int) -> None:
+def test_an_overtaken_writer_follows_the_faster_one_at_once(seconds: float, listings: int) -> None:
     """Unless its own attempt was slow: then the newest version is looked for again."""
     table = Table()
     transaction, _ = table.written()

@@ -119,7 +119,7 @@ def test_a_thread_lets_waiting_ones_go_first_after_a_while(monkeypatch: pytest.M
     assert steps == ["own", "other", "last"]
 
 
-def test_who_has_waited_for_long_goes_on_without_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thread_that_waited_too_long_runs_without_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "PATIENCE", 0.01)
     requests = Turns()
     with requests:
@@ -155,6 +155,7 @@ def test_leaving_without_a_turn_does_nothing() -> None:
     with SHORT_REQUEST:
         leave_turn()
     leave_turn()
+    assert not SHORT_REQUEST._gate.locked()
 
 
 def _back_at_once(requests: Turns) -> None:

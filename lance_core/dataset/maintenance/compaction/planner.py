@@ -61,7 +61,7 @@ def _bins(snapshot: Snapshot, settings: CompactionSettings) -> Iterator[_Run]:
     is_start = np.ones(len(ids), bool)
     is_start[1:] = ~is_candidate[:-1]
     for covered in coverage.indices:
-        is_covered = np.isin(ids, np.asarray(covered))
+        is_covered = np.isin(ids, np.array(covered.to_array(), np.int64))
         is_start[1:] |= is_covered[1:] != is_covered[:-1]
     candidates = np.flatnonzero(is_candidate)
     edges = [*np.flatnonzero(is_start[candidates]).tolist(), len(candidates)]

@@ -94,8 +94,8 @@ def find_integers(
     """See `lance_core.encodings.dispatch.find_integers`."""
     if fragment.overlays or snapshot.blobs_v2:
         return None
-    ((number, _),) = files_of_fields(snapshot, fragment, (field,)).items()
-    if number < 0:
+    number = _place(field, fragment.file_of_field(), fragment)
+    if number is None or number < 0:
         return None
     file = fragment.files[number]
     reader = check_count(snapshot, fragment, file, snapshot.physical_rows(fragment))
@@ -105,13 +105,6 @@ def find_integers(
 SPLIT = -1
 NOWHERE = -2
 """Instead of a file's number: the field is in several files, or in none."""
-
-
-def files_of_fields(
-    snapshot: Snapshot, fragment: Fragment, fields: Sequence[Field]
-) -> Mapping[int, Sequence[int]]:
-    """The indices in ``fields`` by file number, `SPLIT` or `NOWHERE`."""
-    return places_of(snapshot, fragment, fields).by_file
 
 
 def places_of(snapshot: Snapshot, fragment: Fragment, fields: Sequence[Field]) -> Places:
@@ -129,22 +122,18 @@ def places_of(snapshot: Snapshot, fragment: Fragment, fields: Sequence[Field]) -
         number = _place(field, homes, fragment)
         unsorted.setdefault(NOWHERE if number is None else number, []).append(i)
     by_file = dict(sorted(unsorted.items()))
-    members = {
-        number: tuple([fields[i] for i in positions])
-        for number, positions in by_file.items()
-        if number >= 0
-    }
     # Blobs of version 2 are described in files by other types than users see.
     has_blobs = bool(snapshot.blobs_v2)
-    plain = {
-        number: (
-            part,
-            not has_blobs and all(field.storage_type == field.arrow_type for field in part),
-        )
-        for number, part in members.items()
-    }
+    members = {}
+    for number, positions in by_file.items():
+        if number >= 0:
+            part = tuple([fields[i] for i in positions])
+            is_plain = not has_blobs and all(
+                field.storage_type == field.arrow_type for field in part
+            )
+            members[number] = part, is_plain
     schema = pa.schema([field.to_arrow() for field in fields])
-    field_files = Places(fragment, fields, by_file, plain, schema)
+    field_files = Places(fragment, fields, by_file, members, schema)
     if isinstance(fields, tuple):  # only an immutable value is a safe cache key
         snapshot.files_of_fields[fragment.id] = field_files
     return field_files
@@ -282,13 +271,13 @@ def _read_members(
         live_rows = live(snapshot, fragment, rows)
         if isinstance(live_rows, RowIndices):
             return _spread(_read_members(snapshot, fragment, field, live_rows), live_rows, rows)
-    homes = fragment.file_of_field()
+    homes, kernels = fragment.file_of_field(), snapshot.root.registry.kernels
     parts = []
     for number in sorted({homes[leaf] for leaf in _leaf_ids(field, homes) if leaf in homes}):
         part = _part_in(field, homes, number)
         assert part is not None
         (column,) = _read_file(snapshot, fragment, number, [part], rows)
-        parts.append((part, combine_chunks(wrap_chunks(column, part))))
+        parts.append((part, combine_chunks(wrap_chunks(column, part, kernels))))
     return pa.chunked_array([_merged(field, parts)])
 
 

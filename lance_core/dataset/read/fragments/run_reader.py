@@ -123,7 +123,7 @@ def _read_fields(
     """The values of each field for physical ``rows``, in the field's Arrow type."""
     first = run.fragments[0]
     columns: dict[int, pa.ChunkedArray] = {}
-    for number, positions in fragment_reader.files_of_fields(snapshot, first, fields).items():
+    for number, positions in fragment_reader.places_of(snapshot, first, fields).by_file.items():
         if number == fragment_reader.NOWHERE:
             for i in positions:
                 columns[i] = pa.chunked_array([pa.nulls(len(rows), fields[i].arrow_type)])

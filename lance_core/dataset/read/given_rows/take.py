@@ -85,11 +85,11 @@ def gather(
             return run_reader.read_rows(snapshot, source, fields, meta, rows)
         return read_rows(snapshot, source, fields, meta, OrderedRows(rows, sequence))
 
+    num_rows = sum([len(pick.offsets) for pick in picks])
     if not projection.outputs:
-        num_rows = sum(len(pick.offsets) for pick in picks)
         return zero_column_table(num_rows if order is None else len(order), projection.schema)
     rows = [(pick.fragment, pick.offsets) for pick in picks]
-    if len(rows) > MAX_ROWS or (rows and len(rows[0][1]) > MAX_ROWS):
+    if num_rows > MAX_ROWS:
         leave_turn()
     parts = rows_in_runs(snapshot, rows, fields)
     if _waits(snapshot, picks):

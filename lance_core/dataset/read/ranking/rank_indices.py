@@ -98,9 +98,9 @@ def rank_index(
             answers = _top_with_ties(opened, query, count, allowed)
         else:
             answers = opened.top(query, count, allowed)
+        live = live_rows(snapshot, segment.fragments)
         for of_query, hits in zip(best, answers, strict=True):
             addresses, exist = _addresses(snapshot, segment, hits.rows)
-            live = live_rows(snapshot, segment.fragments)
             if not (exist.all() and live.are_physical_rows(addresses)):
                 name = index.stored.name
                 raise CorruptFileError(f"index {name!r} has rows that the table has not")

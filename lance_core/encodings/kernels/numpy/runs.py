@@ -104,7 +104,7 @@ def encode_runs(words: Words, rule: RunRule) -> tuple[Words, Bytes, Int64Array, 
 
 
 def check_rule(rule: RunRule) -> None:
-    """Raise `InvalidInputError` unless ``most / least`` is a power of two and ``room`` > 0."""
+    """Raise `InvalidInputError` unless ``most / least`` is a power of two and ``max_runs`` > 0."""
     times, rest = divmod(rule.most, rule.least) if rule.least > 0 else (0, 0)
     if times < 1 or times & (times - 1) or rest or rule.most >= 1 << 31 or rule.max_runs < 1:
         raise InvalidInputError(f"chunks of runs by {rule}")

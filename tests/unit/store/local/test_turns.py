@@ -38,7 +38,7 @@ def test_one_at_a_time_is_in_its_turn(tmp_path: Path) -> None:
     assert most == [1] * 20
 
 
-def test_nobody_waits_for_longer_than_it_wants(tmp_path: Path) -> None:
+def test_a_wait_for_a_turn_is_limited(tmp_path: Path) -> None:
     with turn(str(tmp_path), 0.0), turn(str(tmp_path), 0.01):
         pass
 
