@@ -24,7 +24,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.plugins import handler_choice
-from lance_core.plugins.manager import get_manager
+from lance_core.plugins.manager import PluginManager, get_manager
 from lance_core.store import probe
 from lance_core.store.base import Buffers, Guarantee, PutMode, StoreCapabilities
 from lance_core.store.local import Durability, LocalStore
@@ -87,7 +87,7 @@ def nothing_unsafe_is_chosen() -> None:
 def unsafe_by_default() -> contextlib.AbstractContextManager[object]:
     """Handlers that need to be asked for may be chosen."""
     specs = [spec for spec in get_manager().commit_handlers if spec.url_suffix is None]
-    return mock.patch.object(handler_choice, "_automatic", return_value=specs)
+    return mock.patch.object(PluginManager, "automatic_handlers", specs)
 
 
 def careless_stores_are_found_out() -> None:
