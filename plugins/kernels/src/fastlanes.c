@@ -412,15 +412,15 @@ static const char *pick_inline(chunks_t chunks, int64_t bits, const int64_t *chu
     if (count < 0 || values.size % word || values.size / word != count)
         return "values are not as many as there is room for";
     for (int64_t i = 0; i < chunks.number; i++) {
-        bytes_t one;
+        bytes_t data;
         uint64_t width = 0;
-        const char *error = chunk_at(chunks, i, &one);
+        const char *error = chunk_at(chunks, i, &data);
         if (error)
             return error;
-        if (chunks.counts[i] > CHUNK || one.size < word)
+        if (chunks.counts[i] > CHUNK || data.size < word)
             return "a chunk has more values than can be packed, or no width";
-        memcpy(&width, one.at, (size_t)word);
-        if (width > (uint64_t)bits || (int64_t)width * ROW > one.size - word)
+        memcpy(&width, data.at, (size_t)word);
+        if (width > (uint64_t)bits || (int64_t)width * ROW > data.size - word)
             return "a chunk has fewer bytes than its packed values";
     }
     for (int64_t i = 0; i < count; i++) {

@@ -27,17 +27,18 @@ static int copy_ranges(const range_t *ranges, int64_t count, int target, room_t 
         int64_t done = 0;
         while (done < ranges[i].length) {
             const int64_t left = ranges[i].length - done;
-            const size_t wanted = (size_t)(left < room.size ? left : room.size);
+            const size_t request = (size_t)(left < room.size ? left : room.size);
             if (ranges[i].source < 0 || ranges[i].source > INT_MAX)
                 return EBADF;
             const int source = (int)ranges[i].source;
-            const ssize_t found = pread(source, room.at, wanted, (off_t)(ranges[i].start + done));
-            if (!found)
+            const off_t from = (off_t)(ranges[i].start + done), to = (off_t)(ranges[i].place + done);
+            const ssize_t received = pread(source, room.at, request, from);
+            if (!received)
                 return ENDED;
             ssize_t written = 0;
-            if (found > 0)
-                written = pwrite(target, room.at, (size_t)found, (off_t)(ranges[i].place + done));
-            if ((found < 0 || written < 0) && errno != EINTR)
+            if (received > 0)
+                written = pwrite(target, room.at, (size_t)received, to);
+            if ((received < 0 || written < 0) && errno != EINTR)
                 return errno;
             done += written > 0 ? written : 0;
         }

@@ -64,8 +64,8 @@ WITH_VBMI static uint64_t sum_vbmi(bytes_t codes, const uint8_t *lengths) {
         const __m512i some = _mm512_loadu_si512(codes.at + at);
         const __m512i low = _mm512_permutex2var_epi8(first, some, second);
         const __m512i high = _mm512_permutex2var_epi8(third, some, last);
-        const __m512i found = _mm512_mask_blend_epi8(_mm512_movepi8_mask(some), low, high);
-        sums = _mm512_add_epi64(sums, _mm512_sad_epu8(found, _mm512_setzero_si512()));
+        const __m512i selected = _mm512_mask_blend_epi8(_mm512_movepi8_mask(some), low, high);
+        sums = _mm512_add_epi64(sums, _mm512_sad_epu8(selected, _mm512_setzero_si512()));
     }
     const bytes_t rest = {codes.at + at, codes.size - at};
     return (uint64_t)_mm512_reduce_add_epi64(sums) + sum_any(rest, lengths);
@@ -220,12 +220,12 @@ static uint8_t bits_of(const uint8_t *bytes, int64_t size) {
         }
     for (int i = 1; i < 8; i++)
         seen[0] |= seen[i];
-    uint8_t found = 0;
+    uint8_t combined = 0;
     for (int i = 0; i < 8; i++)
-        found |= (uint8_t)(seen[0] >> 8 * i);
+        combined |= (uint8_t)(seen[0] >> 8 * i);
     for (; at < size; at++)
-        found |= bytes[at];
-    return found;
+        combined |= bytes[at];
+    return combined;
 }
 
 #ifdef WITH_AVX2

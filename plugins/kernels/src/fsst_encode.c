@@ -197,8 +197,8 @@ static void make_lanes(spans_t spans, int64_t total, uint8_t *codes, lane_t *lan
         lane->text = lane->segment_end = lane->string_end = spans.data.at;
         lane->out = lane->begin = codes + 2 * before;
         lane->first = lane->next = string;
-        const int64_t wanted = total / LANES * (i + 1);
-        while (string < spans.count && (i == LANES - 1 || before < wanted)) {
+        const int64_t share_end = total / LANES * (i + 1);
+        while (string < spans.count && (i == LANES - 1 || before < share_end)) {
             before += spans.stops[string] - spans.starts[string];
             string++;
         }

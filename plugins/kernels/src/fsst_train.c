@@ -99,14 +99,14 @@ static int64_t count_text(bytes_t sample, int64_t at, int64_t stop,
     while (at < stop) {
         const uint64_t word = load(sample.at + at, sample.size - at);
         const uint8_t length = longest(symbols, word, stop - at);
-        const uint64_t found = cut(word, length);
-        codes += length == 1 && !symbols->singles[found >> 56] ? 2 : 1;
-        gain(gains, found, length);
+        const uint64_t symbol = cut(word, length);
+        codes += length == 1 && !symbols->singles[symbol >> 56] ? 2 : 1;
+        gain(gains, symbol, length);
         if (before_length && before_length + length <= 8)
-            gain(gains, before | found >> 8 * before_length, (uint8_t)(before_length + length));
+            gain(gains, before | symbol >> 8 * before_length, (uint8_t)(before_length + length));
         if (before_length && before_length < 8 && length > 1)
-            gain(gains, before | cut(found, 1) >> 8 * before_length, (uint8_t)(before_length + 1));
-        before = found;
+            gain(gains, before | cut(symbol, 1) >> 8 * before_length, (uint8_t)(before_length + 1));
+        before = symbol;
         before_length = length;
         at += length;
     }
@@ -149,24 +149,24 @@ static int is_new(uint32_t *prefixes, uint32_t prefix) {
 
 /* Moves the candidates that gain most to `best`, and forgets the others; returns how many. */
 static int64_t choose(gains_t *gains, candidate_t *best) {
-    size_t kept = 0;
+    size_t count = 0;
     for (size_t i = 0; i < gains->count; i++) {
         candidate_t candidate = gains->all[i];
         candidate.gain -= candidate.length; /* what occurs once does so by chance */
         if (candidate.length == 1)
             candidate.gain *= 2; /* it saves its escape, too */
         if (candidate.gain > 0)
-            gains->all[kept++] = candidate;
+            gains->all[count++] = candidate;
     }
     /* Few of many are wanted: a heap orders no more than it has to. */
-    for (size_t i = kept / 2; i-- > 0;)
-        sink(gains->all, kept, i);
+    for (size_t i = count / 2; i-- > 0;)
+        sink(gains->all, count, i);
     uint32_t prefixes[PREFIX_SLOTS] = {0};
     int64_t chosen = 0;
-    while (kept > 0 && chosen < MOST_SYMBOLS) {
+    while (count > 0 && chosen < MOST_SYMBOLS) {
         const candidate_t top = gains->all[0];
-        gains->all[0] = gains->all[--kept];
-        sink(gains->all, kept, 0);
+        gains->all[0] = gains->all[--count];
+        sink(gains->all, count, 0);
         if (top.length < 3 || is_new(prefixes, (uint32_t)(top.text >> 40)))
             best[chosen++] = top;
     }
@@ -190,7 +190,7 @@ static const char *check_sample(bytes_t sample, const int64_t *offsets, int64_t 
 static int64_t train(bytes_t sample, const int64_t *offsets, int64_t count, gains_t *gains,
                      symbols_of_round_t *symbols, candidate_t *best) {
     candidate_t current[MOST_SYMBOLS];
-    int64_t chosen = 0, found = 0, fewest = 2 * sample.size;
+    int64_t chosen = 0, best_count = 0, fewest = 2 * sample.size;
     for (int round = 0; round <= ROUNDS; round++) {
         memset(symbols, 0, sizeof *symbols);
         for (int64_t i = 0; i < chosen; i++)
@@ -200,17 +200,17 @@ static int64_t train(bytes_t sample, const int64_t *offsets, int64_t count, gain
             codes += count_text(sample, offsets[i], offsets[i + 1], symbols, gains);
         if (round && codes < fewest) {
             fewest = codes;
-            found = chosen;
+            best_count = chosen;
             memcpy(best, current, (size_t)chosen * sizeof *best);
         }
         chosen = choose(gains, current);
     }
-    return found;
+    return best_count;
 }
 
 /* count + 1 offsets; room for 255 symbols. */
 static const char *fsst_train(bytes_t sample, const int64_t *offsets, int64_t count, uint8_t *texts,
-                       uint8_t *lengths, int64_t *found) {
+                       uint8_t *lengths, int64_t *symbol_count) {
     const char *error = check_sample(sample, offsets, count);
     if (error)
         return error;
@@ -225,8 +225,8 @@ static const char *fsst_train(bytes_t sample, const int64_t *offsets, int64_t co
     symbols_of_round_t *symbols = malloc(sizeof *symbols);
     if (gains.all && gains.slots && symbols) {
         candidate_t best[MOST_SYMBOLS];
-        *found = train(sample, offsets, count, &gains, symbols, best);
-        for (int64_t i = 0; i < *found; i++) {
+        *symbol_count = train(sample, offsets, count, &gains, symbols, best);
+        for (int64_t i = 0; i < *symbol_count; i++) {
             for (int byte = 0; byte < 8; byte++)
                 texts[8 * i + byte] = (uint8_t)(best[i].text >> (56 - 8 * byte));
             lengths[i] = best[i].length;
@@ -244,7 +244,7 @@ static const char *fsst_train(bytes_t sample, const int64_t *offsets, int64_t co
 
 static PyObject *py_fsst_train(PyObject *module, PyObject *args) {
     Py_buffer b[4] = {0};
-    int64_t found = 0;
+    int64_t symbol_count = 0;
     (void)module;
     if (!PyArg_ParseTuple(args, "y*y*w*w*", &b[0], &b[1], &b[2], &b[3]))
         return release(b, 4), NULL;
@@ -252,8 +252,8 @@ static PyObject *py_fsst_train(PyObject *module, PyObject *args) {
     if (count < 0 || !holds(&b[1], count + 1, 8) || b[2].len != 8 * ESCAPE || b[3].len != ESCAPE)
         return done(b, 4, MISMATCH, 0);
     const char *error;
-    WITHOUT_GIL(fsst_train(bytes_of(&b[0]), b[1].buf, count, b[2].buf, b[3].buf, &found))
-    return done(b, 4, error, found);
+    WITHOUT_GIL(fsst_train(bytes_of(&b[0]), b[1].buf, count, b[2].buf, b[3].buf, &symbol_count))
+    return done(b, 4, error, symbol_count);
 }
 
 PyMethodDef fsst_train_methods[] = {

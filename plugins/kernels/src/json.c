@@ -252,9 +252,9 @@ static double quotient(uint64_t digits, int64_t places) {
     const int dropped = bits - 53;
     const unsigned __int128 half = (unsigned __int128)1 << (dropped - 1);
     const unsigned __int128 rest = exact & (2 * half - 1);
-    uint64_t kept = (uint64_t)(exact >> dropped);
-    kept += rest > half || (rest == half && (scaled % divisor || (kept & 1)));
-    return ldexp((double)kept, dropped - 63 - shift);
+    uint64_t rounded = (uint64_t)(exact >> dropped);
+    rounded += rest > half || (rest == half && (scaled % divisor || (rounded & 1)));
+    return ldexp((double)rounded, dropped - 63 - shift);
 }
 
 static int encode_number(encoder_t *e) {
@@ -322,8 +322,8 @@ static int encode_number(encoder_t *e) {
     return parse_float(e->python, text, &number) && append_float(e, number);
 }
 
-static int by_key(const void *one, const void *other) {
-    const member_t *a = one, *b = other;
+static int by_key(const void *left, const void *right) {
+    const member_t *a = left, *b = right;
     const int64_t shorter = a->key_size < b->key_size ? a->key_size : b->key_size;
     const int order = memcmp(a->key, b->key, (size_t)shorter);
     return order ? order : (a->key_size > b->key_size) - (a->key_size < b->key_size);

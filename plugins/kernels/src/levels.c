@@ -43,10 +43,10 @@ static int steps_of(const uint16_t *least, int64_t definitions, steps_t *steps) 
 }
 
 static uint16_t highest(const uint16_t *levels, int64_t count) {
-    uint16_t found = 0;
+    uint16_t largest = 0;
     for (int64_t i = 0; i < count; i++)
-        found = levels[i] > found ? levels[i] : found;
-    return found;
+        largest = levels[i] > largest ? levels[i] : largest;
+    return largest;
 }
 
 /* Whether a repetition is below what its definition needs. */
@@ -60,10 +60,10 @@ static int is_below(levels_t levels, const uint16_t *least, int64_t definitions)
     }
     for (int step = 0; step < steps.count; step++) {
         const uint16_t from = steps.from[step], needed = (uint16_t)(step + 1);
-        uint16_t found = 0;
+        uint16_t below = 0;
         for (int64_t i = 0; i < levels.count; i++)
-            found |= (uint16_t)((levels.definition[i] >= from) & (levels.repetition[i] < needed));
-        wrong |= found;
+            below |= (uint16_t)((levels.definition[i] >= from) & (levels.repetition[i] < needed));
+        wrong |= below;
     }
     return wrong != 0;
 }
@@ -204,27 +204,27 @@ typedef struct {
     room_t bitmap;
     int64_t count;
     int64_t valid;
-} slots_found_t;
+} slot_bitmap_t;
 
 /* These two are compiled for any processor, and for those that count and extract bits. */
 #define FOR_ALL static inline __attribute__((always_inline))
 
 FOR_ALL void find_slots(levels_t levels, slots_t slots, int64_t top, int64_t also,
-                        slots_found_t *found, extract_t extract) {
-    bits_t bits = {found->bitmap, 0, 0, 0};
+                        slot_bitmap_t *result, extract_t extract) {
+    bits_t bits = {result->bitmap, 0, 0, 0};
     for (int64_t at = 0; at < levels.count; at += BLOCK) {
         block_t block;
         block_at(levels, at, &block);
         const uint64_t here = are_slots(&block, slots);
-        const uint64_t kept = are_valid(&block, top, also) & here;
+        const uint64_t valid = are_valid(&block, top, also) & here;
         const unsigned number = (unsigned)__builtin_popcountll(here);
         const int together = (here & (here + 1)) == 0;
         if (number)
-            add_bits(&bits, together ? kept : extract(kept, here), number);
-        found->count += number;
-        found->valid += __builtin_popcountll(kept);
+            add_bits(&bits, together ? valid : extract(valid, here), number);
+        result->count += number;
+        result->valid += __builtin_popcountll(valid);
     }
-    memcpy(found->bitmap.at + bits.filled, &bits.waiting, 8);
+    memcpy(result->bitmap.at + bits.filled, &bits.waiting, 8);
 }
 
 FOR_ALL void put_offset(void *offsets, int wide, int64_t at, int64_t value) {
@@ -257,8 +257,8 @@ FOR_ALL int find_offsets(levels_t levels, slots_t slots, slots_t items, void *of
 }
 
 static void find_slots_any(levels_t levels, slots_t slots, int64_t top, int64_t also,
-                           slots_found_t *found) {
-    find_slots(levels, slots, top, also, found, extract_any);
+                           slot_bitmap_t *result) {
+    find_slots(levels, slots, top, also, result, extract_any);
 }
 
 static int find_offsets_any(levels_t levels, slots_t slots, slots_t items, void *offsets, int wide,
@@ -275,8 +275,8 @@ WITH_BITS static inline uint64_t extract_fast(uint64_t word, uint64_t mask) {
 }
 
 WITH_BITS static void find_slots_fast(levels_t levels, slots_t slots, int64_t top, int64_t also,
-                                      slots_found_t *found) {
-    find_slots(levels, slots, top, also, found, extract_fast);
+                                      slot_bitmap_t *result) {
+    find_slots(levels, slots, top, also, result, extract_fast);
 }
 
 WITH_BITS static int find_offsets_fast(levels_t levels, slots_t slots, slots_t items,
@@ -301,12 +301,12 @@ static int has_bits(void) {
 /* Which slots have a definition of at most `top`, or `also`, as a bitmap with room for all levels;
  * how many slots there are, and how many of these. */
 static const char *layer_slots(levels_t levels, slots_t slots, int64_t top, int64_t also, room_t bitmap,
-                        int64_t *found, int64_t *valid) {
+                        int64_t *slot_count, int64_t *valid) {
     if (bitmap.size < 0 || bitmap.size / 8 < levels.count / BLOCK + 1)
         return "too little room for a bitmap";
-    slots_found_t all = {bitmap, 0, 0};
+    slot_bitmap_t all = {bitmap, 0, 0};
     (has_bits() ? find_slots_fast : find_slots_any)(levels, slots, top, also, &all);
-    *found = all.count;
+    *slot_count = all.count;
     *valid = all.valid;
     return NULL;
 }
@@ -358,11 +358,11 @@ static uint64_t reaching(const uint16_t *levels, int64_t left, uint32_t bound) {
 
 /* Where the numbers[i]-th level is that is at least `least`; the end of levels behind the last. */
 static const char *select_levels(const uint16_t *levels, int64_t count, int64_t least,
-                       const int64_t *numbers, int64_t wanted, int64_t *places) {
+                       const int64_t *numbers, int64_t number_count, int64_t *places) {
     const uint32_t bound = least < 1 ? 0 : above(least - 1);
     int64_t at = 0, before = 0; /* a block, and how many are before what is left in `bits` of it */
     uint64_t bits = reaching(levels, count, bound);
-    for (int64_t i = 0; i < wanted; i++) {
+    for (int64_t i = 0; i < number_count; i++) {
         if (numbers[i] < 0 || (i && numbers[i] < numbers[i - 1]))
             return "numbers of levels descend";
         for (int some; at < count && before + (some = __builtin_popcountll(bits)) <= numbers[i];) {
@@ -411,7 +411,7 @@ static PyObject *py_layer_slots(PyObject *module, PyObject *args) {
     Py_buffer b[3] = {0};
     Py_ssize_t count, rank, limit, top, also;
     levels_t levels;
-    int64_t found = 0, valid = 0;
+    int64_t slot_count = 0, valid = 0;
     const char *error;
     (void)module;
     if (!PyArg_ParseTuple(args, "y*y*nnnnnw*", &b[0], &b[1], &count, &rank, &limit, &top, &also,
@@ -420,11 +420,11 @@ static PyObject *py_layer_slots(PyObject *module, PyObject *args) {
     if (!levels_of(b, count, &levels))
         return done(b, 3, MISMATCH, 0);
     const slots_t slots = {rank, limit};
-    WITHOUT_GIL(layer_slots(levels, slots, top, also, room_of(&b[2]), &found, &valid))
+    WITHOUT_GIL(layer_slots(levels, slots, top, also, room_of(&b[2]), &slot_count, &valid))
     if (error)
         return done(b, 3, error, 0);
     release(b, 3);
-    return Py_BuildValue("LL", found, valid);
+    return Py_BuildValue("LL", slot_count, valid);
 }
 
 static PyObject *py_layer_offsets(PyObject *module, PyObject *args) {
@@ -467,10 +467,10 @@ static PyObject *py_select_levels(PyObject *module, PyObject *args) {
     (void)module;
     if (!PyArg_ParseTuple(args, "y*ny*w*", &b[0], &least, &b[1], &b[2]))
         return release(b, 3), NULL;
-    const int64_t count = b[0].len / 2, wanted = b[1].len / 8;
-    if (!holds(&b[0], count, 2) || !holds(&b[1], wanted, 8) || !holds(&b[2], wanted, 8))
+    const int64_t count = b[0].len / 2, number_count = b[1].len / 8;
+    if (!holds(&b[0], count, 2) || !holds(&b[1], number_count, 8) || !holds(&b[2], number_count, 8))
         return done(b, 3, MISMATCH, 0);
-    WITHOUT_GIL(select_levels(b[0].buf, count, least, b[1].buf, wanted, b[2].buf))
+    WITHOUT_GIL(select_levels(b[0].buf, count, least, b[1].buf, number_count, b[2].buf))
     return done(b, 3, error, 0);
 }
 

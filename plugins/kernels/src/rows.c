@@ -24,7 +24,7 @@ static int64_t last_upto(const int64_t *edges, int64_t from, int64_t count, int6
 /* Of chunks whose rows begin at edges[0] and end at edges[chunks]: those that ascending `rows` are
  * in, which of these each row is in, and where there; `used` has room for as many as rows. */
 static const char *locate_rows(const int64_t *edges, int64_t chunks, const int64_t *rows, int64_t count,
-                        int64_t *used, int64_t *which, int64_t *position, int64_t *found) {
+                        int64_t *used, int64_t *which, int64_t *position, int64_t *used_count) {
     int64_t at = 0, number = -1;
     for (int64_t i = 0; i < count; i++) {
         const int64_t row = rows[i];
@@ -36,7 +36,7 @@ static const char *locate_rows(const int64_t *edges, int64_t chunks, const int64
         which[i] = number;
         position[i] = row - edges[at];
     }
-    *found = number + 1;
+    *used_count = number + 1;
     return NULL;
 }
 
@@ -44,7 +44,7 @@ static const char *locate_rows(const int64_t *edges, int64_t chunks, const int64
 
 static PyObject *py_locate_rows(PyObject *module, PyObject *args) {
     Py_buffer b[5] = {0};
-    int64_t found = 0;
+    int64_t used_count = 0;
     const char *error;
     (void)module;
     if (!PyArg_ParseTuple(args, "y*y*w*w*w*", &b[0], &b[1], &b[2], &b[3], &b[4]))
@@ -54,8 +54,8 @@ static PyObject *py_locate_rows(PyObject *module, PyObject *args) {
         !holds(&b[2], count, 8) || !holds(&b[3], count, 8) || !holds(&b[4], count, 8))
         return done(b, 5, MISMATCH, 0);
     WITHOUT_GIL(locate_rows(b[0].buf, chunks, b[1].buf, count, b[2].buf, b[3].buf, b[4].buf,
-                            &found))
-    return done(b, 5, error, found);
+                            &used_count))
+    return done(b, 5, error, used_count);
 }
 
 PyMethodDef rows_methods[] = {

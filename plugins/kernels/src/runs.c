@@ -84,10 +84,10 @@ static const char *expand_runs(chunks_t values, chunks_t lengths, int64_t width,
     static int64_t name(const uint8_t *words, int64_t count) {                                    \
         int64_t changes = 0;                                                                      \
         for (int64_t i = 1; i < count; i++) {                                                     \
-            word_t one, before;                                                                   \
-            memcpy(&one, words + i * (int64_t)sizeof one, sizeof one);                            \
-            memcpy(&before, words + (i - 1) * (int64_t)sizeof one, sizeof one);                   \
-            changes += one != before;                                                             \
+            word_t value, before;                                                                 \
+            memcpy(&value, words + i * (int64_t)sizeof value, sizeof value);                      \
+            memcpy(&before, words + (i - 1) * (int64_t)sizeof value, sizeof value);               \
+            changes += value != before;                                                           \
         }                                                                                         \
         return changes;                                                                           \
     }

@@ -21,7 +21,7 @@ typedef struct {
     int64_t *rows;
     int64_t *numbers;
     int64_t count;
-} found_t;
+} matches_t;
 
 /* The first member of at least `value`, counted from 0. */
 static int64_t first_from(slots_t slots, int64_t value) {
@@ -43,14 +43,14 @@ static int64_t search(slots_t slots, int64_t value) {
 }
 
 /* Adds a value whose slot is in use to `found` if it is a member. */
-static void add_member(int64_t value, int64_t row, slots_t slots, found_t *found) {
+static void add_member(int64_t value, int64_t row, slots_t slots, matches_t *matches) {
     const uint64_t slot = (uint64_t)value * MIX >> slots.shift;
     int64_t number = slots.owners[slot];
     if (number < 0 || number >= slots.count || slots.members[number] != value)
         number = slots.is_shared[slot] ? search(slots, value) : -1;
     if (number >= 0) {
-        found->rows[found->count] = row;
-        found->numbers[found->count++] = number;
+        matches->rows[matches->count] = row;
+        matches->numbers[matches->count++] = number;
     }
 }
 
@@ -106,10 +106,10 @@ static int may_have_members(const void *values, int64_t count, int64_t bits, slo
         number += slots.is_used[(uint64_t)value * MIX >> slots.shift] != 0;                       \
     }                                                                                             \
     for (int64_t i = 0; i < number; i++)                                                          \
-        add_member(((const type *)values)[candidates[i]], first + candidates[i], slots, found);
+        add_member(((const type *)values)[candidates[i]], first + candidates[i], slots, matches);
 
 static void find_values(const void *values, int64_t count, int64_t bits, int64_t first,
-                        slots_t slots, found_t *found) {
+                        slots_t slots, matches_t *matches) {
     uint16_t candidates[CHUNK];
     int64_t number = 0;
     if (bits == 64) {
@@ -125,7 +125,7 @@ static void find_values(const void *values, int64_t count, int64_t bits, int64_t
 
 /* Of chunks that begin with a word for their width; `capacity` is the room for what is found. */
 static const char *find_inline(chunks_t chunks, int64_t bits, slots_t slots, int64_t capacity,
-                               found_t *found) {
+                               matches_t *matches) {
     if (bits != 8 && bits != 16 && bits != 32 && bits != 64)
         return "values cannot be packed to this width";
     uint64_t values[CHUNK];
@@ -142,7 +142,7 @@ static const char *find_inline(chunks_t chunks, int64_t bits, slots_t slots, int
         if (error)
             return error;
         if (may_have_members(values, count, bits, slots))
-            find_values(values, count, bits, first, slots, found);
+            find_values(values, count, bits, first, slots, matches);
         first += count;
     }
     return NULL;
@@ -150,11 +150,11 @@ static const char *find_inline(chunks_t chunks, int64_t bits, slots_t slots, int
 
 /* Of integers of 64 bits; there is room for all. */
 static const char *find_integers(const int64_t *values, int64_t count, slots_t slots,
-                                 found_t *found) {
+                                 matches_t *matches) {
     for (int64_t first = 0; first < count; first += CHUNK) {
         const int64_t some = count - first < CHUNK ? count - first : CHUNK;
         if (may_have_members(values + first, some, 64, slots))
-            find_values(values + first, some, 64, first, slots, found);
+            find_values(values + first, some, 64, first, slots, matches);
     }
     return NULL;
 }
@@ -186,9 +186,9 @@ static PyObject *py_find_inline(PyObject *module, PyObject *args) {
     if (!chunks_of(b, &chunks) || !slots_of(b + 4, &slots) || !holds(&b[8], capacity, 8) ||
         !holds(&b[9], capacity, 8))
         return done(b, 10, MISMATCH, 0);
-    found_t found = {b[8].buf, b[9].buf, 0};
-    WITHOUT_GIL(find_inline(chunks, bits, slots, capacity, &found))
-    return done(b, 10, error, found.count);
+    matches_t matches = {b[8].buf, b[9].buf, 0};
+    WITHOUT_GIL(find_inline(chunks, bits, slots, capacity, &matches))
+    return done(b, 10, error, matches.count);
 }
 
 static PyObject *py_find_integers(PyObject *module, PyObject *args) {
@@ -202,9 +202,9 @@ static PyObject *py_find_integers(PyObject *module, PyObject *args) {
     if (!slots_of(b + 1, &slots) || !holds(&b[0], count, 8) || !holds(&b[5], count, 8) ||
         !holds(&b[6], count, 8))
         return done(b, 7, MISMATCH, 0);
-    found_t found = {b[5].buf, b[6].buf, 0};
-    WITHOUT_GIL(find_integers(b[0].buf, count, slots, &found))
-    return done(b, 7, error, found.count);
+    matches_t matches = {b[5].buf, b[6].buf, 0};
+    WITHOUT_GIL(find_integers(b[0].buf, count, slots, &matches))
+    return done(b, 7, error, matches.count);
 }
 
 PyMethodDef search_methods[] = {

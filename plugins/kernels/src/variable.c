@@ -165,7 +165,7 @@ static int64_t next_chunk(const int64_t *offsets, int64_t left, int64_t width, i
 /* The strings are those of `columns` of equal length, and no chunk has strings of two of them. edges
  * has room for one more than strings, and for two; returns how many are used. */
 static const char *variable_edges(strings_t strings, int64_t columns, int64_t width, int64_t limit,
-                           int64_t *edges, int64_t *found) {
+                           int64_t *edges, int64_t *used) {
     const char *error = check_strings(strings);
     if (error)
         return error;
@@ -184,7 +184,7 @@ static const char *variable_edges(strings_t strings, int64_t columns, int64_t wi
     }
     if (strings.count == 0)
         edges[++chunk] = 0;
-    *found = chunk;
+    *used = chunk;
     return NULL;
 }
 
@@ -236,10 +236,10 @@ static const char *pick_spans(chunks_t chunks, int64_t width, const int64_t *chu
                        const int64_t *position, int64_t count, int64_t *starts, int64_t *stops) {
     int64_t head;
     for (int64_t i = 0; i < chunks.number; i++) {
-        bytes_t one;
-        const char *error = chunk_at(chunks, i, &one);
+        bytes_t data;
+        const char *error = chunk_at(chunks, i, &data);
         if (!error)
-            error = variable_head(one, chunks.counts[i], width, &head);
+            error = variable_head(data, chunks.counts[i], width, &head);
         if (error)
             return error;
     }
@@ -475,15 +475,15 @@ static PyObject *py_variable_edges(PyObject *module, PyObject *args) {
     Py_buffer b[3] = {0};
     Py_ssize_t columns, width, limit;
     strings_t strings;
-    int64_t found = 0;
+    int64_t used = 0;
     const char *error;
     (void)module;
     if (!PyArg_ParseTuple(args, "y*y*nnnw*", &b[0], &b[1], &columns, &width, &limit, &b[2]))
         return release(b, 3), NULL;
     if (!strings_of(b, &strings) || !holds(&b[2], strings.count + 2, 8))
         return done(b, 3, MISMATCH, 0);
-    WITHOUT_GIL(variable_edges(strings, columns, width, limit, b[2].buf, &found))
-    return done(b, 3, error, found);
+    WITHOUT_GIL(variable_edges(strings, columns, width, limit, b[2].buf, &used))
+    return done(b, 3, error, used);
 }
 
 static PyObject *py_split_variable(PyObject *module, PyObject *args) {

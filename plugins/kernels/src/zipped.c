@@ -62,7 +62,7 @@ static inline int64_t level_end(const uint8_t *data, int64_t place, int64_t stop
 
 /* Where the levels of rows begin, to `places` unless that is NULL; how many there are. */
 static const char *zipped_places(spans_t rows, zipped_t form, int64_t *places, int64_t room,
-                          int64_t *found) {
+                          int64_t *level_count) {
     const char *error = check_form(form);
     if (error)
         return error;
@@ -84,7 +84,7 @@ static const char *zipped_places(spans_t rows, zipped_t form, int64_t *places, i
         }
         before = stop;
     }
-    *found = count;
+    *level_count = count;
     return NULL;
 }
 
@@ -93,7 +93,7 @@ static const char *zipped_places(spans_t rows, zipped_t form, int64_t *places, i
 static PyObject *py_zipped_places(PyObject *module, PyObject *args) {
     Py_buffer b[4] = {0};
     Py_ssize_t word, bits, limit, value, length, single;
-    int64_t found = 0;
+    int64_t level_count = 0;
     const char *error;
     (void)module;
     if (!PyArg_ParseTuple(args, "y*y*y*nnnnnnw*", &b[0], &b[1], &b[2], &word, &bits, &limit,
@@ -104,8 +104,8 @@ static PyObject *py_zipped_places(PyObject *module, PyObject *args) {
         return done(b, 4, MISMATCH, 0);
     const spans_t rows = {bytes_of(&b[0]), b[1].buf, b[2].buf, count};
     const zipped_t form = {word, bits, limit, value, length, single};
-    WITHOUT_GIL(zipped_places(rows, form, room ? b[3].buf : NULL, room, &found))
-    return done(b, 4, error, found);
+    WITHOUT_GIL(zipped_places(rows, form, room ? b[3].buf : NULL, room, &level_count))
+    return done(b, 4, error, level_count);
 }
 
 PyMethodDef zipped_methods[] = {
