@@ -58,7 +58,7 @@ def open_store(
     invalid URI or option, and for query parameters without a commit handler that may take them;
     `PluginNotFoundError` if no plugin serves the scheme.
     """
-    if storage_options:
+    if storage_options is not None:
         storage_options = hide_secrets(storage_options)
     url = uri if isinstance(uri, StoreUrl) else parse_uri(uri)
     spec = get_manager().object_store(url.scheme)
