@@ -37,7 +37,6 @@ REUSE_INDEX = "__lance_frag_reuse"
 SYSTEM_INDICES = frozenset({REUSE_INDEX, "__lance_mem_wal"})
 """Reserved names: indices of the table's internal state."""
 
-_VECTOR = "vectorindexdetails"
 _JSON = "jsonindexdetails"
 _LAST_WITH_ROW_IDS = {
     "": 0,  # old indices without details are B-trees, bitmaps or vector indices
@@ -46,7 +45,7 @@ _LAST_WITH_ROW_IDS = {
     "invertedindexdetails": math.inf,
     "labellistindexdetails": 1,
     "ngramindexdetails": 0,
-    _VECTOR: math.inf,
+    "vectorindexdetails": math.inf,
 }
 """The last version of indices that have row ids; later ones have addresses, or are unknown."""
 
@@ -96,8 +95,8 @@ def retained(indices: Indices, schema: Schema, fragment_ids: Iterable[int]) -> I
     """The indices that a version with this schema and these fragments keeps.
 
     An index is removed if one of its fields is not in the schema. Parts of an index that cover none
-    of the fragments are removed. If no part covers any, the oldest part is kept as the definition
-    of the index, except for a vector index, which cannot be extended without data.
+    of the fragments are removed; parts that do not say what they cover stay. If no part covers any,
+    the oldest part is kept as the definition of the index, to which later rows are added.
     """
     fields = frozenset(schema.field_ids)
     present = [i for i in indices if is_system_index(i) or fields.issuperset(i.fields)]
@@ -115,13 +114,8 @@ def retained(indices: Indices, schema: Schema, fragment_ids: Iterable[int]) -> I
 def _parts_kept(parts: Sequence[IndexMetadata], there: BitMap) -> Sequence[IndexMetadata]:
     if parts[0].name == REUSE_INDEX:
         return parts
-    covering = [part for part in parts if covers_any(part, there)]
-    if covering:
-        return covering
-    oldest = min(parts, key=lambda part: part.dataset_version)
-    if _kind(oldest) == _VECTOR:
-        return ()
-    return (oldest,)
+    useful = [part for part in parts if part.fragments is None or covers_any(part, there)]
+    return useful or (min(parts, key=lambda part: part.dataset_version),)
 
 
 def without_fragments(

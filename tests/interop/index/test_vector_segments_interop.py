@@ -66,3 +66,20 @@ def test_pylance_searches_partitions_that_were_split_and_joined(
     for number in range(0, ROWS, 1_000):
         for options in ({"nprobes": 50}, {"nprobes": 3, "refine_factor": 5}):
             assert ids(dataset, matrix[number], **options) == ids(theirs, matrix[number], **options)
+
+
+@pytest.mark.parametrize("library", [lance_core, lance])
+def test_an_index_survives_an_update_of_all_rows(tmp_path: Path, library: Any) -> None:
+    matrix = clustered()[:600]
+    uri = table_of(tmp_path, matrix).uri
+    library.dataset(uri).create_index("v", "IVF_FLAT", name="v_idx", num_partitions=2)
+    library.dataset(uri).update({"v": "v"})
+    for maintain in (False, True):
+        if maintain:
+            library.dataset(uri).optimize.optimize_indices()
+        for reader in (lance_core, lance):
+            dataset = reader.dataset(uri)
+            (index,) = dataset.list_indices()
+            fragments = {fragment.fragment_id for fragment in dataset.get_fragments()}
+            assert (set(index["fragment_ids"]) == fragments) is maintain
+            assert ids(dataset, matrix[7], nprobes=2)[0] == 7

@@ -484,7 +484,8 @@ VECTOR = IndexDetails("/lance.index.pb.VectorIndexDetails")
     ("parts", "kept"),
     [
         ((index(0, 0),), 1),
-        ((index(0, 0, index_details=VECTOR),), 0),
+        ((index(0, 0, index_details=VECTOR),), 1),
+        ((index(0, 1), index(0, fragment_bitmap=None)), 2),
         ((index(0, 0), index(0, 1)), 1),
         ((index(0, 0), index(0)), 1),
         ((index(0, 0, name="__lance_frag_reuse"), index(5, name="__lance_frag_reuse")), 2),
