@@ -79,7 +79,7 @@ def test_an_index_survives_an_update_of_all_rows(tmp_path: Path, library: Any) -
             library.dataset(uri).optimize.optimize_indices()
         for reader in (lance_core, lance):
             dataset = reader.dataset(uri)
-            (index,) = dataset.list_indices()
+            (index,) = dataset.describe_indices()
             fragments = {fragment.fragment_id for fragment in dataset.get_fragments()}
-            assert (set(index["fragment_ids"]) == fragments) is maintain
+            assert (set(index.segments[0].fragment_ids) == fragments) is maintain
             assert ids(dataset, matrix[7], nprobes=2)[0] == 7
