@@ -52,7 +52,7 @@ class LruCache(Generic[K, V]):
     def __init__(
         self,
         capacity: int,
-        weight: Callable[[V], int] = lambda _: 1,
+        weight: Callable[[V], int] | None = None,
         *,
         parents_only: bool = False,
         made_once: bool = False,
@@ -114,10 +114,12 @@ class LruCache(Generic[K, V]):
         with self._lock:
             # Another thread may have created it too; all callers get the stored one.
             stored = self._items.setdefault(key, item)
+            weight = self._weight
             if stored is item:
-                self._total += self._weight(item)
+                self._total += 1 if weight is None else weight(item)
             while self._total > self._capacity and len(self._items) > 1:
-                self._total -= self._weight(self._items.popitem(last=False)[1])
+                oldest = self._items.popitem(last=False)[1]
+                self._total -= 1 if weight is None else weight(oldest)
         return stored
 
     def _end(self, key: K) -> None:
@@ -135,7 +137,8 @@ class LruCache(Generic[K, V]):
         """Remove the item for ``key`` if there is one."""
         with self._lock:
             if key in self._items:
-                self._total -= self._weight(self._items.pop(key))
+                item = self._items.pop(key)
+                self._total -= 1 if self._weight is None else self._weight(item)
 
     def forget_makers(self) -> None:
         """Forget the threads that create items, because they belong to another process."""

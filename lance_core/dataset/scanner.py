@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -10,10 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import pyarrow as pa
 
-from lance_core.concurrency.turns import leave_turn
 from lance_core.dataset.arrow_class import ArrowInstance
 from lance_core.dataset.read import blob_frames
-from lance_core.dataset.read.planned_scan import planned_scan
+from lance_core.dataset.read.planned_scan import measured, planned_scan, planned_table, report
 from lance_core.dataset.read.scan_metrics import ScanMetrics
 from lance_core.dataset.read.scan_options import BLOBS_AS_BYTES, ScanOptions, not_negative
 from lance_core.dataset.read.sources.row_positions import Indices, as_indices
@@ -30,12 +28,9 @@ if TYPE_CHECKING:
 
     from lance_core.dataset.read import plan_text
     from lance_core.dataset.read.plan_text import PlanText
-    from lance_core.dataset.read.planned_scan import PlannedScan
     from lance_core.dataset.read.sources.scan_splits import ScanSplit
 else:
     plan_text = lazy_module("lance_core.dataset.read.plan_text")
-
-_log = logging.getLogger(__name__)
 
 
 class TaggedRecordBatch(NamedTuple):
@@ -82,13 +77,7 @@ class LanceScanner(ArrowInstance):
 
     def to_table(self) -> pa.Table:
         """The whole result."""
-        return self._table(self._scan)
-
-    def _table(self, planned: PlannedScan) -> pa.Table:
-        planned = self._measured(planned)
-        table = planned.table()
-        self._report(planned)
-        return table
+        return planned_table(self._scan)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The result as record batches; memory does not depend on the size of the table."""
@@ -97,26 +86,9 @@ class LanceScanner(ArrowInstance):
         return self._reported_batches()
 
     def _reported_batches(self) -> Iterator[pa.RecordBatch]:
-        planned = self._measured(self._scan)
+        planned = measured(self._scan)
         yield from planned.batches()
-        self._report(planned)
-
-    def _measured(self, planned: PlannedScan) -> PlannedScan:
-        """``planned`` with new metrics if the caller wants statistics."""
-        if self._options.scan_stats_callback is None:
-            return planned
-        return planned.with_plan(replace(planned.plan, metrics=ScanMetrics()))
-
-    def _report(self, planned: PlannedScan) -> None:
-        """Call the caller's callback, if any; log its errors."""
-        callback, metrics = self._options.scan_stats_callback, planned.plan.metrics
-        if callback is None or metrics is None:
-            return
-        leave_turn()  # the function of the user may wait
-        try:
-            callback(metrics.statistics())
-        except Exception:
-            _log.exception("scan_stats_callback failed")
+        report(planned)
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The result as an Arrow stream."""
@@ -173,7 +145,7 @@ class LanceScanner(ArrowInstance):
         limit, plan = not_negative(num_rows, "Limit") or 0, self._scan.plan
         if plan.limit is not None:
             limit = min(limit, plan.limit)
-        return self._table(self._scan.with_plan(replace(plan, limit=limit)))
+        return planned_table(self._scan.with_plan(replace(plan, limit=limit)))
 
     def take(self, indices: Indices) -> pa.Table:
         """Rows of the result by position."""

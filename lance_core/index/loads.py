@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 
 
 class Loads:
-    """``indices`` that were opened, and ``parts`` of indices: pages, bitmaps and lists of rows."""
+    """``indices`` that were opened, and ``parts`` of indices: pages, bitmaps and lists of rows.
 
-    __slots__ = ("indices", "parts")
+    A context manager: counts the loads of this thread inside of its block.
+    """
+
+    __slots__ = ("_token", "indices", "parts")
 
     def __init__(self) -> None:
         self.indices = self.parts = 0
 
+    def __enter__(self) -> Loads:
+        self._token = _current.set(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _current.reset(self._token)
+
 
 _current: ContextVar[Loads | None] = ContextVar("_current", default=None)
-
-
-@contextmanager
-def counted_loads() -> Iterator[Loads]:
-    """Count the loads of this thread inside of the block."""
-    loads = Loads()
-    token = _current.set(loads)
-    try:
-        yield loads
-    finally:
-        _current.reset(token)
 
 
 def count_index() -> None:

@@ -191,6 +191,15 @@ def search_keys(ordered: pa.Array, keys: pa.Array, *, after: bool = False) -> Po
     return low
 
 
+def search_key(ordered: pa.Array, key: pa.Array) -> tuple[int, int]:
+    """How many of ``ordered`` are below the only value of ``key``, and how many not above it."""
+    if ordered.type.id in _INTEGERS:
+        numbers, number = _numbers(ordered), _numbers(key)[0]
+        return int(numbers.searchsorted(number)), int(numbers.searchsorted(number, "right"))
+    value = key[0].as_py()
+    return bisect_keys(ordered, value), bisect_keys(ordered, value, after=True)
+
+
 class SortedValues:
     """Ascending values without nulls, which are searched by bisection."""
 

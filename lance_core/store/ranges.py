@@ -23,7 +23,8 @@ def slice_ranges(whole: pa.Buffer, ranges: Sequence[ByteRange], path: str) -> li
 
 def view_ranges(whole: pa.Buffer, ranges: Sequence[ByteRange], path: str) -> Sequence[pa.Buffer]:
     """`slice_ranges`, with slices that are arrays if the ranges are."""
-    if not isinstance(ranges, RangeArrays):
+    # The first test is for speed: that of a class for sequences is Python code.
+    if type(ranges) is list or not isinstance(ranges, RangeArrays):
         return slice_ranges(whole, ranges, path)
     starts, stops = ranges.starts, ranges.stops
     if not ((starts >= 0) & (starts <= stops) & (stops <= whole.size)).all():

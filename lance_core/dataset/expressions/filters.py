@@ -6,9 +6,9 @@ keeps Arrow's own.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Protocol
+import functools
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from lance_core.dataset.expressions.sql.nodes.node import Node
 
 Mask = npt.NDArray[np.bool_]
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class RowExpression(Protocol):
@@ -114,21 +116,25 @@ class Value:
         return self.computed.evaluate(data)
 
 
-@contextlib.contextmanager
-def _expression_errors() -> Iterator[None]:
-    """Raise `InvalidExpressionError` for an `InvalidInputError` of no special class.
+def _raises_expression_errors(bind: Callable[P, T]) -> Callable[P, T]:
+    """Let ``bind`` raise `InvalidExpressionError` for an `InvalidInputError` of no special class.
 
     The text begins as in pylance, because programs search for these words.
     """
-    try:
-        yield
-    except InvalidInputError as error:
-        if type(error) is not InvalidInputError:
-            raise
-        raise InvalidExpressionError(f"Invalid user input: {error}") from error
+
+    @functools.wraps(bind)
+    def bound(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return bind(*args, **kwargs)
+        except InvalidInputError as error:
+            if type(error) is not InvalidInputError:
+                raise
+            raise InvalidExpressionError(f"Invalid user input: {error}") from error
+
+    return bound
 
 
-@_expression_errors()
+@_raises_expression_errors
 def as_filter(filter: str | pc.Expression, schema: pa.Schema) -> Filter:
     """The filter for a user's SQL text or Arrow expression.
 
@@ -155,7 +161,7 @@ def as_filter(filter: str | pc.Expression, schema: pa.Schema) -> Filter:
     return Filter(condition.columns, condition)
 
 
-@_expression_errors()
+@_raises_expression_errors
 def as_value(
     sql: str | pc.Expression, schema: pa.Schema, type_: pa.DataType | None = None
 ) -> Value:

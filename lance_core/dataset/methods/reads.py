@@ -12,6 +12,7 @@ from lance_core.dataset.blobs.file import DEFAULT_BLOB_BUFFER_SIZE, BlobFile
 from lance_core.dataset.mixin_base import DatasetBase
 from lance_core.dataset.read.columns.projection import Columns
 from lance_core.dataset.read.given_rows import take as taking
+from lance_core.dataset.read.planned_scan import planned_scan, planned_table
 from lance_core.dataset.read.scan_options import options_of, split_options
 from lance_core.dataset.read.sources.row_positions import Indices
 from lance_core.dataset.scanner import LanceScanner
@@ -91,7 +92,10 @@ class ReadMethods(DatasetBase):
     ) -> pa.Table:
         """Read rows as a table; see `scanner` for the options."""
         with self._snapshot.turn:
-            return self.scanner(columns, filter, **options).to_table()
+            # As a scanner does, without one: a scanner keeps what its other methods need.
+            arguments = {"columns": columns, "filter": filter, **options}
+            chosen = options_of(arguments, self._scan_defaults)
+            return planned_table(planned_scan(self._snapshot, chosen))
 
     def to_batches(
         self,

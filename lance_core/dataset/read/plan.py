@@ -72,7 +72,7 @@ class ScanPlan:
     @property
     def is_selective(self) -> bool:
         """True if only reading tells how many rows of a span are returned."""
-        return self.filter is not None or self.mask is not None
+        return self.rows.filter is not None or self.mask is not None
 
     @property
     def filter_fields(self) -> tuple[Field, ...]:
@@ -102,7 +102,9 @@ class ScanPlan:
         Runs the searches of the source.
         """
         sections = self.rows.sections(self.metrics)
-        return [self if rows is self.rows else replace(self, rows=rows) for rows in sections]
+        if len(sections) == 1 and sections[0] is self.rows:
+            return [self]
+        return [replace(self, rows=rows) for rows in sections]
 
     def up_to(self, rows: int) -> int:
         """``rows``, reduced to ``offset + limit``."""
@@ -111,7 +113,7 @@ class ScanPlan:
 
 def narrowed(snapshot: Snapshot, plan: ScanPlan) -> ScanPlan:
     """The plan with spans reduced to offset and limit, which is possible without a filter."""
-    if plan.is_selective or plan.has_chosen_rows or (plan.limit is None and not plan.offset):
+    if (plan.limit is None and not plan.offset) or plan.is_selective or plan.has_chosen_rows:
         return plan
-    spans = cut_spans(snapshot, plan.spans, plan.offset, plan.limit, plan.includes_deleted)
+    spans = cut_spans(snapshot, plan.rows.spans, plan.offset, plan.limit, plan.includes_deleted)
     return replace(plan, rows=plan.rows.of_spans(spans), offset=0)

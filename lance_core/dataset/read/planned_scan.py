@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
@@ -10,6 +11,7 @@ import pyarrow as pa
 
 from lance_core.concurrency.turns import leave_turn
 from lance_core.dataset.read import scan
+from lance_core.dataset.read.scan_metrics import ScanMetrics
 from lance_core.dataset.read.scan_options import plan_scan
 from lance_core.encodings.arrow.zero_column_tables import sliced
 from lance_core.imports.on_demand import lazy_module
@@ -30,12 +32,19 @@ else:
     search_scan = lazy_module("lance_core.dataset.read.search_scan")
 
 
+_log = logging.getLogger(__name__)
+
+
 class PlannedScan(Protocol):
     """A scan of one version that can be run, as often as its methods are called."""
 
     @property
     def plan(self) -> ScanPlan:
         """What is read of the table; its limit and offset count rows of the result."""
+
+    @property
+    def options(self) -> ScanOptions:
+        """What the user has asked for."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -78,6 +87,35 @@ def planned_scan(snapshot: Snapshot, options: ScanOptions) -> PlannedScan:
         leave_turn()
         return search_scan.SearchScan.of(snapshot, options, scan_table)
     return TableScan(snapshot, options, plan_scan(snapshot, options))
+
+
+def planned_table(planned: PlannedScan) -> pa.Table:
+    """The whole result; calls the user's ``scan_stats_callback``, if any."""
+    if planned.options.scan_stats_callback is None:
+        return planned.table()
+    planned = measured(planned)
+    table = planned.table()
+    report(planned)
+    return table
+
+
+def measured(planned: PlannedScan) -> PlannedScan:
+    """``planned`` with new metrics if the user wants statistics."""
+    if planned.options.scan_stats_callback is None:
+        return planned
+    return planned.with_plan(replace(planned.plan, metrics=ScanMetrics()))
+
+
+def report(planned: PlannedScan) -> None:
+    """Call the user's ``scan_stats_callback``, if any, after a scan; log its errors."""
+    callback, metrics = planned.options.scan_stats_callback, planned.plan.metrics
+    if callback is None or metrics is None:
+        return
+    leave_turn()  # the function of the user may wait
+    try:
+        callback(metrics.statistics())
+    except Exception:
+        _log.exception("scan_stats_callback failed")
 
 
 def scan_table(snapshot: Snapshot, options: ScanOptions) -> pa.Table:

@@ -73,8 +73,12 @@ T = TypeVar("T")
 
 def scan_table(snapshot: Snapshot, plan: ScanPlan) -> pa.Table:
     """The whole result as one table."""
-    parts = _ordered(snapshot, plan) if plan.order else _tables(snapshot, plan)
-    return concatenated(list(parts), plan.projection.schema)
+    if plan.order:
+        parts = list(_ordered(snapshot, plan))
+    else:
+        scanned = _scanned(snapshot, plan, table_sizers)
+        parts = [table for table, _, _ in scanned if table.num_rows]
+    return concatenated(parts, plan.projection.schema)
 
 
 def scan_batches(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]:

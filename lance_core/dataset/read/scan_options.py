@@ -237,13 +237,15 @@ def plan_scan(snapshot: Snapshot, options: ScanOptions) -> ScanPlan:
         raise InvalidInputError(f"scan_stats_callback must be callable, got {callback!r}")
     if options.include_deleted_rows and ROW_ID not in projection.schema.names:
         raise InvalidInputError("include_deleted_rows is set but with_row_id is false")
-    rows = _rows(snapshot, options, schema)
+    limit, offset = not_negative(options.limit, "Limit"), not_negative(options.offset, "Offset")
+    stop = None if limit is None else limit + (offset or 0)
+    rows = _rows(snapshot, options, schema, stop)
     return ScanPlan(
         projection=projection,
         rows=rows,
         mask=_mask(options.row_addr_allowlist, options.row_addr_blocklist),
-        limit=not_negative(options.limit, "Limit"),
-        offset=not_negative(options.offset, "Offset") or 0,
+        limit=limit,
+        offset=offset or 0,
         order=order_of(schema, options.order_by) if options.order_by is not None else (),
         batch_size=_batch_size(options.batch_size),
         batch_bytes=None if options.batch_size_bytes is None else _batch_bytes(options),
@@ -255,8 +257,11 @@ def plan_scan(snapshot: Snapshot, options: ScanOptions) -> ScanPlan:
     )
 
 
-def _rows(snapshot: Snapshot, options: ScanOptions, schema: Schema) -> RowSource:
-    """Where the rows come from: fragments or parts of them, splits, or the search of indices."""
+def _rows(snapshot: Snapshot, options: ScanOptions, schema: Schema, stop: int | None) -> RowSource:
+    """Where the rows come from: fragments or parts of them, splits, or the search of indices.
+
+    ``stop``: the sum of offset and limit.
+    """
     condition, with_deleted = condition_of(options.filter), bool(options.include_deleted_rows)
     filter_ = condition
     if condition is not None and not isinstance(condition, Filter):
@@ -268,7 +273,7 @@ def _rows(snapshot: Snapshot, options: ScanOptions, schema: Schema) -> RowSource
             )
         return _rows_of_splits(snapshot, scan_splits.checked_splits(options.splits), filter_)
     if filter_ is None:
-        return SpanRows(_first_spans(snapshot, options) or _spans(snapshot, options))
+        return SpanRows(_first_spans(snapshot, options, stop) or _spans(snapshot, options))
     spans = _spans(snapshot, options)
     spans = spans_left(snapshot, filter_, spans, with_deleted=with_deleted)
     if snapshot.file.index_section is None or with_deleted or options.use_scalar_index is False:
@@ -304,8 +309,8 @@ def schema_with_blobs(snapshot: Snapshot, handling: str | None) -> Schema:
 
 def condition_of(filter: Any) -> Any:
     """The condition in the option ``filter``, which may be a dictionary."""
-    if not isinstance(filter, Mapping):
-        return filter
+    if filter is None or isinstance(filter, str) or not isinstance(filter, Mapping):
+        return filter  # the test of a class for mappings is Python code
     for name in filter:
         if name not in ("expr_filter", "search_filter"):
             known = ("expr_filter", "search_filter")
@@ -395,12 +400,13 @@ def _batch_size(value: int | None) -> int:
     return number
 
 
-def _first_spans(snapshot: Snapshot, options: ScanOptions) -> Sequence[Span] | None:
-    """The spans of the first rows, if only the limit determines which rows are returned."""
-    limit, offset = not_negative(options.limit, "Limit"), not_negative(options.offset, "Offset")
-    if limit is None or not all(map(is_, _choices_of_rows(options), repeat(None))):
+def _first_spans(
+    snapshot: Snapshot, options: ScanOptions, stop: int | None
+) -> Sequence[Span] | None:
+    """The spans of the first ``stop`` rows, if nothing else determines which rows are returned."""
+    if stop is None or not all(map(is_, _choices_of_rows(options), repeat(None))):
         return None
-    return first_spans(snapshot, (offset or 0) + limit, bool(options.include_deleted_rows))
+    return first_spans(snapshot, stop, bool(options.include_deleted_rows))
 
 
 def _spans(snapshot: Snapshot, options: ScanOptions) -> Sequence[Span]:

@@ -65,8 +65,8 @@ class Session:
     # first use, because most tables are opened for one or two kinds of reads.
 
     @cached_property
-    def indices(self) -> LruCache[tuple[ObjectStore, str], OpenIndex]:
-        """Open indices by store and path."""
+    def indices(self) -> LruCache[tuple[ObjectStore, int], OpenIndex]:
+        """Open indices by store and the number of their UUID."""
         limit = self._limits[0]
         return LruCache(MAX_INDEX_BYTES if limit is None else limit, _nbytes, made_once=True)
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -135,7 +135,7 @@ class Snapshot:
 
     @property
     def schema(self) -> Schema:
-        return self.manifest.schema
+        return self.file.manifest.schema
 
     @property
     def version(self) -> int:
@@ -189,6 +189,19 @@ class Snapshot:
         )
 
     @cached_property
+    def has_blobs(self) -> bool:
+        """True if the table has a blob field of any version, at any depth."""
+        schema = self.schema
+        return schema.derived(
+            "has blobs", lambda: any(part.is_blob or is_blob_v2(part) for part in schema.walk())
+        )
+
+    @cached_property
+    def caches(self) -> dict[object, Any]:
+        """What other modules keep of this version, each under a key of its own."""
+        return {}
+
+    @cached_property
     def files_of_fields(self) -> dict[int, Places]:
         """A cache of `fragment_reader`: for each fragment id, the files of the fields last read."""
         return {}
@@ -235,7 +248,8 @@ class Snapshot:
 
     def reader(self, file: DataFile) -> FileReader:
         """The open data file, cached by base path, path and size; file names are never reused."""
-        base, size = self.base(file.base_id), file.trusted_size
+        base = None if file.base_id is None else self.base(file.base_id)
+        size = file.trusted_size
         path = file.store_path(base)
         reader = self.root.session.readers.get(
             (self.root.store, None if base is None else base.path, path, size),
@@ -261,7 +275,10 @@ class Snapshot:
 
     def fragment(self, fragment_id: int) -> Fragment:
         """The fragment with this id; raises `InvalidInputError` if there is none."""
-        return self.fragments([fragment_id])[0]
+        position = self.fragment_positions.get(fragment_id)
+        if position is None:
+            raise InvalidInputError(f"version {self.version} has no fragment {fragment_id}")
+        return self.file.manifest.fragments[position]
 
     def fragments(self, ids: Sequence[int]) -> list[Fragment]:
         """The fragments with these ids; raises `InvalidInputError` if there is none with one."""
@@ -348,7 +365,7 @@ class Snapshot:
     def fragment_positions(self) -> Mapping[int, int]:
         """The index in the manifest by fragment id; raises `CorruptFileError` for a repeated id."""
         try:
-            return self.manifest.fragments.positions
+            return self.file.manifest.fragments.positions
         except CorruptFileError as error:
             raise error.at(self.location.path) from None
 

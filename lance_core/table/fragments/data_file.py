@@ -55,7 +55,8 @@ class DataFile:
 
         Releases around 1.0 recorded a size for 0.1 files that excludes the metadata of pages.
         """
-        return self.file_size_bytes if self.version_facts.has_file_sizes else None
+        facts = facts_of_pair(self.file_major_version, self.file_minor_version)
+        return self.file_size_bytes if facts.has_file_sizes else None
 
     def store_path(self, base: BasePath | None = None) -> str:
         """Path of the file below its base, the `BasePath` with ``base_id`` (None: this table).

@@ -54,7 +54,7 @@ def fsst_decode_chunks(
         bound = _native.fsst_chunks_bound(*arguments)
         text = allocate(bound + _ROOM)
         narrow = chunks.width == 4 and text.size <= MAX_OFFSET
-        offsets = empty(int(chunks.counts.sum()) + 1, np.int32 if narrow else np.int64)
+        offsets = empty(int(np.add.reduce(chunks.counts)) + 1, np.int32 if narrow else np.int64)
         size, is_ascii = _native.fsst_decode_chunks(*arguments, text, offsets, offsets.itemsize)
     if chunks.width == 4 and not narrow and size <= MAX_OFFSET:
         offsets = offsets.astype(np.int32)

@@ -8,6 +8,7 @@ from functools import lru_cache
 import pyarrow as pa
 
 from lance_core.concurrency.fork_safe import cached_property
+from lance_core.dataset.expressions.sql.filter_shapes import prepared_filter
 from lance_core.dataset.expressions.sql.nodes.evaluate import evaluate, paths
 from lance_core.dataset.expressions.sql.nodes.node import ColumnNode, Metadata, Node
 from lance_core.dataset.expressions.sql.plan import plan_filter, plan_value
@@ -83,7 +84,7 @@ class _FilterKey:
 
 @lru_cache(maxsize=64)
 def _kept_filter(key: _FilterKey) -> SqlExpression:
-    return SqlExpression(key.text, plan_filter(key.text, key.schema))
+    return SqlExpression(key.text, prepared_filter(key.text, key.schema))
 
 
 def value_expression(

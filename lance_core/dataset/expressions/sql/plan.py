@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -56,13 +56,19 @@ def plan_filter(text: str, schema: pa.Schema) -> Node:
     Raises `InvalidInputError` for text that is not a boolean expression over ``schema``, and
     `UnsupportedFeatureError` for constructs that are not supported.
     """
-    with _bounded_depth(text):
+    with bounded_depth(text):
         node = logic.condition(_Planner(schema).plan(parse(text, schema.names)))
     if not pa.types.is_boolean(node.type):
         raise InvalidInputError(
             f"the filter {excerpt(text)} does not return a boolean but {node.type}"
         )
     return node
+
+
+def plan_trees(trees: Sequence[syntax.Tree], schema: pa.Schema) -> list[Node]:
+    """The node of each of ``trees``; a column that several of them name is one node."""
+    planner = _Planner(schema)
+    return [planner.plan(tree) for tree in trees]
 
 
 def plan_value(text: str, schema: pa.Schema) -> Node:
@@ -73,7 +79,7 @@ def plan_value(text: str, schema: pa.Schema) -> Node:
     """
     if schema.names.count(text) == 1:
         return resolve(schema, Name(text, quoted=True))
-    with _bounded_depth(text):
+    with bounded_depth(text):
         tree = parse(text, schema.names)
         planner = _Planner(schema)
         if isinstance(tree, syntax.Arithmetic):
@@ -82,7 +88,7 @@ def plan_value(text: str, schema: pa.Schema) -> Node:
 
 
 @contextmanager
-def _bounded_depth(text: str) -> Iterator[None]:
+def bounded_depth(text: str) -> Iterator[None]:
     """Translate a RecursionError: the parser limits nesting, but callers also use the stack."""
     try:
         yield

@@ -26,6 +26,8 @@ Sizes = npt.NDArray[np.float64]
 
 def described_blobs(snapshot: Snapshot, fields: Iterable[Field]) -> tuple[Field, ...]:
     """The descriptions of all blobs whose bytes ``fields`` contain, with their parent fields."""
+    if not snapshot.has_blobs:
+        return ()
     blob_ids = [
         part.id
         for field in fields

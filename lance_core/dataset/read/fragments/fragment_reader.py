@@ -44,11 +44,15 @@ def read_rows(
 
     ``fields`` may be pruned structs. The result includes deleted rows if ``rows`` does.
     """
-    columns = read_fields(snapshot, fragment, fields, rows)
-    if fields and not meta:
-        return pa.Table.from_arrays(columns, schema=places_of(snapshot, fragment, fields).schema)
-    arrow = [field.to_arrow() for field in fields]
-    if meta and not fields:
+    columns: list[pa.ChunkedArray] = []
+    arrow: list[pa.Field] = []
+    if fields:
+        field_files = places_of(snapshot, fragment, fields)
+        columns = _read_placed(snapshot, field_files, rows)
+        if not meta:
+            return pa.Table.from_arrays(columns, schema=field_files.schema)
+        arrow = list(field_files.schema)
+    elif meta:
         check_some_count(snapshot, fragment)
     for name in meta:
         values = meta_column(snapshot, fragment, name, rows)
@@ -65,10 +69,14 @@ def read_fields(
     """The values of each field for physical ``rows``, in the field's Arrow type."""
     if not fields:
         return []
+    return _read_placed(snapshot, places_of(snapshot, fragment, fields), rows)
+
+
+def _read_placed(snapshot: Snapshot, field_files: Places, rows: AnyRows) -> list[pa.ChunkedArray]:
+    """`read_fields`, of the fragment and the fields, at least one, that ``field_files`` are of."""
+    fragment, fields, by_file = field_files.fragment, field_files.fields, field_files.by_file
     if fragment.overlays:
         raise UnsupportedFeatureError(f"fragment {fragment.id} has data overlay files")
-    field_files = places_of(snapshot, fragment, fields)
-    by_file = field_files.by_file
     if max(by_file) < 0:
         check_some_count(snapshot, fragment)
     columns: dict[int, pa.ChunkedArray] = {}

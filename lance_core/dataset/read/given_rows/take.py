@@ -30,7 +30,7 @@ from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.ordered_rows import OrderedRows
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.arrow.zero_column_tables import zero_column_table
-from lance_core.encodings.decoding import RowIndices
+from lance_core.encodings.decoding import RowIndices, packed_rows
 from lance_core.schema.empty_arrays import empty_table
 from lance_core.table.fragments.fragment import Fragment
 
@@ -80,19 +80,19 @@ def gather(
     fields, meta = projection.fields, projection.meta
 
     def read(part: tuple[FragmentOrRun, Int64Array]) -> pa.Table:
-        source, rows = part[0], RowIndices(part[1])
+        source, offsets = part
         if sequence is None or not isinstance(source, Fragment):
-            return run_reader.read_rows(snapshot, source, fields, meta, rows)
-        return read_rows(snapshot, source, fields, meta, OrderedRows(rows, sequence))
+            return run_reader.read_rows(snapshot, source, fields, meta, packed_rows(offsets))
+        rows = OrderedRows(RowIndices(offsets), sequence)
+        return read_rows(snapshot, source, fields, meta, rows)
 
     num_rows = sum([len(pick.offsets) for pick in picks])
     if not projection.outputs:
         return zero_column_table(num_rows if order is None else len(order), projection.schema)
-    rows = [(pick.fragment, pick.offsets) for pick in picks]
     if num_rows > MAX_ROWS:
         leave_turn()
-    parts = rows_in_runs(snapshot, rows, fields)
-    if _waits(snapshot, picks):
+    parts = rows_in_runs(snapshot, picks, fields)
+    if len(picks) > 1 and _waits(snapshot, picks):
         is_io_bound = snapshot.is_io_bound
         tables = list(
             in_order(
@@ -116,13 +116,11 @@ def gather(
 
 
 def _waits(snapshot: Snapshot, picks: Sequence[FragmentPositions]) -> bool:
-    """True if reading fragments in threads is faster than one after another.
+    """True if reading several fragments in threads is faster than one after another.
 
     A read of few rows from memory mostly consists of planning in Python, which does not scale with
     threads.
     """
-    if len(picks) < 2:
-        return False
     if sum(len(pick.offsets) for pick in picks) >= tuning().rows.threads_from:
         return True
     bases = {file.base_id for pick in picks for file in pick.fragment.files}

@@ -24,7 +24,7 @@ from lance_core.dataset.read.ranking.rank_values import rank_spans, stored_colum
 from lance_core.dataset.read.sources.prefilter.usable_indices import warn_of_failure
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.errors import LanceError
-from lance_core.index.loads import counted_loads
+from lance_core.index.loads import Loads
 from lance_core.index.ranking import NO_HITS, Hits
 from lance_core.lazy_dataclass import dataclass
 
@@ -104,7 +104,7 @@ class RankedScan:
         if plan.limit is not None and self.condition is None and not self.order:
             query = query.up_to(max(1, plan.offset + plan.limit))
         hits = []
-        with counted_loads() as loads:
+        with Loads() as loads:
             answers = self._hits(snapshot, query)
         if plan.metrics is not None:
             plan.metrics.loads.append(loads)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
+from operator import attrgetter
 from typing import overload
 
 import numpy as np
@@ -17,6 +18,8 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.fragments.fragment_counts import Count, FragmentCounts
 from lance_core.table.fragments.fragment_list import FEW_FRAGMENTS
+
+_NUM_ROWS = attrgetter("num_rows")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +46,7 @@ class FragmentSpans(Sequence[Span]):
     def __getitem__(self, index: slice) -> tuple[Span, ...]: ...
     def __getitem__(self, index: int | slice) -> Span | tuple[Span, ...]:
         positions = range(self.first, self.stop)[index]
-        fragments = self.snapshot.manifest.fragments
+        fragments = self.snapshot.file.manifest.fragments
         if isinstance(positions, range):
             return tuple(self._span(position, fragments[position]) for position in positions)
         return self._span(positions, fragments[positions])
@@ -61,7 +64,7 @@ class FragmentSpans(Sequence[Span]):
     @property
     def counts(self) -> FragmentCounts:
         """The counts of the fragments, including rows that are not in the spans."""
-        return self.snapshot.manifest.fragments.counts_between(self.first, self.stop)
+        return self.snapshot.file.manifest.fragments.counts_between(self.first, self.stop)
 
     def cut(self, skip: int, limit: int | None, with_deleted: bool) -> Sequence[Span] | None:
         """The spans without their first ``skip`` rows, and without rows after the next ``limit``.
@@ -93,7 +96,7 @@ class FragmentSpans(Sequence[Span]):
 
 def all_spans(snapshot: Snapshot) -> Sequence[Span]:
     """The spans of all rows of the table."""
-    fragments = snapshot.manifest.fragments
+    fragments = snapshot.file.manifest.fragments
     if _are_usual(fragments.counts):
         return FragmentSpans(snapshot, 0, len(fragments))
     return tuple(Span(fragment, 0, snapshot.physical_rows(fragment)) for fragment in fragments)
@@ -110,7 +113,7 @@ def first_spans(snapshot: Snapshot, num_rows: int, with_deleted: bool) -> Fragme
     With ``with_deleted`` all rows count. None if the table has as few rows, or if it takes more
     than a few fragments or their deletion files to know.
     """
-    fragments = snapshot.manifest.fragments
+    fragments = snapshot.file.manifest.fragments
     if len(fragments) <= FEW_FRAGMENTS:
         return None
     counts = fragments.counts_between(0, FEW_FRAGMENTS)
@@ -123,8 +126,9 @@ def first_spans(snapshot: Snapshot, num_rows: int, with_deleted: bool) -> Fragme
 
 def num_rows(spans: Sequence[Span]) -> int:
     """The number of physical rows in ``spans``."""
-    if not isinstance(spans, FragmentSpans):
-        return sum(span.num_rows for span in spans)
+    # The first test is for speed: that of a class for sequences is Python code.
+    if type(spans) is tuple or not isinstance(spans, FragmentSpans):
+        return sum(map(_NUM_ROWS, spans))
     counts = spans.counts
     last = int(counts.physical_rows[-1]) if spans.stop_row is not None else 0
     return counts.totals()[Count.PHYSICAL_ROWS] - spans.start_row - last + (spans.stop_row or 0)

@@ -76,8 +76,9 @@ def spans_left(
 
     ``with_deleted``: True if deleted rows count too.
     """
-    stored = set(snapshot.schema.names)
-    names = {path[0] for path in condition.columns}.intersection(META_COLUMNS) - stored
+    names = {path[0] for path in condition.columns}.intersection(META_COLUMNS)
+    if names:
+        names -= set(snapshot.schema.names)
     node = condition_node(condition) if names and spans else None
     if node is None:
         return spans
@@ -165,8 +166,10 @@ def field_at(snapshot: Snapshot, path: Path) -> Field | None:
     for name in path:
         if current is not None and not current.is_struct:
             return None
-        current = next((field for field in siblings if field.name == name), None)
-        if current is None:
+        for current in siblings:
+            if current.name == name:
+                break
+        else:
             return None
         siblings = current.children
     return current

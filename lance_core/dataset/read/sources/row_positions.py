@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,15 +12,13 @@ import pyarrow as pa
 from lance_core.dataset.read.fragments.live_rows import offsets_of
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.errors import InvalidInputError
-from lance_core.lazy_dataclass import dataclass
 from lance_core.table.fragments.fragment import Fragment
 
 Indices: TypeAlias = Sequence[int] | pa.Array | npt.NDArray[np.integer[Any]]
 Int64Array = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FragmentPositions:
+class FragmentPositions(NamedTuple):
     """Physical rows of one fragment, strictly ascending."""
 
     fragment: Fragment

@@ -150,9 +150,10 @@ def check_tables(tables: SymbolTables, chunks: int) -> None:
     sizes = np.maximum(sizes, 0)
     if len(edges) != len(sizes) + 1 or edges[0] != 0 or edges[-1] != chunks:
         raise CorruptFileError("FSST tables are not for all chunks")
-    if (edges[1:] < edges[:-1]).any():
+    if np.logical_or.reduce(edges[1:] < edges[:-1]):
         raise CorruptFileError("edges of FSST tables descend")
-    if len(symbols) != 8 * len(lengths) or (sizes > ESCAPE).any() or sizes.sum() != len(lengths):
+    are_few = not np.logical_or.reduce(sizes > ESCAPE)
+    if len(symbols) != 8 * len(lengths) or not are_few or np.add.reduce(sizes) != len(lengths):
         raise CorruptFileError("FSST tables have more or fewer symbols than there are")
     check_lengths(lengths, CorruptFileError)
 

@@ -22,7 +22,7 @@ def chunk_bytes(
 
     Raises `CorruptFileError` if a buffer is shorter.
     """
-    if (lengths > chunks.sizes[number]).any():
+    if np.logical_or.reduce(lengths > chunks.sizes[number]):
         raise CorruptFileError("a chunk has fewer bytes than its values take")
     starts = chunks.starts[number]
     return spans(chunks.data, starts, starts + lengths, kernels)
@@ -34,7 +34,7 @@ def spans(
     """The bytes ``starts[i]`` to ``stops[i]`` for all i, concatenated; a view if adjacent."""
     if not len(starts):
         return pa.py_buffer(b"")
-    if (starts[1:] == stops[:-1]).all():
+    if np.logical_and.reduce(starts[1:] == stops[:-1]):
         return pa.py_buffer(data).slice(int(starts[0]), int(stops[-1] - starts[0]))
     return kernels.gather_variable(data, starts, stops)[0]
 

@@ -136,7 +136,7 @@ def flat_chunks(chunks: MiniBlockChunks, bits: int, kernels: Kernels) -> FixedWi
         return FixedWidth(chunk_bits(chunks, 0, chunks.counts, kernels), 1, chunks.count)
     # Values of no bits take no bytes, so that nothing in the file bounds their number.
     limit = 8 * len(chunks.data) if bits else MAX_UNBACKED_BYTES
-    if len(chunks.counts) and int(chunks.counts.max()) * max(bits, 1) > limit:
+    if len(chunks.counts) and int(np.maximum.reduce(chunks.counts)) * max(bits, 1) > limit:
         raise CorruptFileError("a chunk has fewer bytes than its values take")
     octets = chunk_bytes(chunks, 0, chunks.counts * (bits // 8), kernels)
     return FixedWidth(octets, bits, chunks.count)

@@ -115,7 +115,7 @@ def decode_with_tables(
     if stored.variable.HasField("values"):
         raise UnsupportedFeatureError("codes of strings that are compressed themselves")
     chunks = variable_chunks(source, offset_bits(stored.variable) // 8)
-    spend(EXPANSION * int(chunks.sizes.sum()))
+    spend(EXPANSION * int(np.add.reduce(chunks.sizes)))
     data, offsets, is_ascii = context.kernels.fsst_decode_chunks(chunks, tables)
     return VariableWidth(offsets, data, is_ascii)
 

@@ -17,6 +17,7 @@ from lance_core.hookspecs.indices import (
     Positions,
     SortedValues,
     is_any_above,
+    search_key,
     some_keys,
 )
 from lance_core_indices.btree.layout import (
@@ -115,8 +116,9 @@ class PageLookup:
 
     def pages_of(self, key: pa.Array) -> range:
         """The pages that may have the value with ``key``, an array of one."""
-        first = int(self._upper.search(key)[0]) + self.first_page
-        return range(first, int(self._lower.search(key, after=True)[0]) + self.first_lower)
+        first, _ = search_key(self._upper.keys, key)
+        _, stop = search_key(self._lower.keys, key)
+        return range(first + self.first_page, stop + self.first_lower)
 
     def ends_of(self, keys: pa.Array, *, after: bool) -> tuple[Positions, npt.NDArray[np.bool_]]:
         """For each of ``keys``, where the first value is that is not below it (``after``: above).

@@ -167,7 +167,7 @@ class OpenBTree(OpenIndex):
             return None
         if not pages:
             return EMPTY, 0
-        return RowSet.of(self._pages.load(np.array([pages.start])).page.rows_of(key)), 1
+        return RowSet.of(self._pages.around(pages.start).rows_of(key)), 1
 
     def _ends(self, query: IsIn | InRange | StartsWith) -> tuple[_Ends, _Ends]:
         """The starts and the ends of the ranges of a query; the ranges ascend, without overlap."""

@@ -26,6 +26,7 @@ from lance_core.hookspecs.indices import (
     count_parts,
     is_ascending,
     key_bytes,
+    search_key,
     search_keys,
     some_keys,
     sort_keys,
@@ -82,8 +83,9 @@ class PageRows:
 
     def rows_of(self, key: pa.Array) -> RowNumbers:
         """The rows with ``key``, an array of one."""
-        first, stop = (int(self.search(key, after=after)[0]) for after in (False, True))
-        return self.rows[first:stop]
+        num_nulls = len(self.rows) - len(self.keys)
+        first, stop = search_key(self.keys, key)
+        return self.rows[num_nulls + first : num_nulls + stop]
 
 
 class LoadedPages(NamedTuple):
@@ -133,6 +135,13 @@ class BTreePages:
         """Approximate maximum bytes of the cached pages."""
         total: int = self._lookup.num_pages * self._lookup.batch_size * self._row_bytes
         return min(CACHE_BYTES, total) + (min(SPAN_BYTES, total) if self._has_spans else 0)
+
+    def around(self, number: int) -> PageRows:
+        """The rows of page ``number``, and perhaps of its neighbours."""
+        span = self._span
+        if span is not None and span.has(number, number):
+            return span.page
+        return self._cache.get(number, partial(self._one, number))
 
     def load(self, numbers: Positions) -> LoadedPages:
         """The rows of the pages ``numbers``, which ascend strictly, and perhaps of others."""

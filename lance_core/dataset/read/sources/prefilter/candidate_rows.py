@@ -10,7 +10,7 @@ from lance_core.dataset.read.sources.prefilter.stored_indices import open_index
 from lance_core.dataset.read.sources.prefilter.usable_indices import usable_indices
 from lance_core.dataset.read.sources.row_locations import Selector, addresses_at, locations_with
 from lance_core.errors import CorruptFileError
-from lance_core.index.loads import Loads, counted_loads
+from lance_core.index.loads import Loads
 from lance_core.index.queries import InRange
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.indices.row_set import EMPTY, RowSet
@@ -48,7 +48,7 @@ class CandidateRows:
 def candidate_rows(snapshot: Snapshot, tree: SearchTree) -> CandidateRows:
     """The result of the searches. Raises `FailedSearchError` if one fails."""
     run = _Run(snapshot, tree.fragments)
-    with counted_loads() as loads:
+    with Loads() as loads:
         rows = run.rows(tree)
     return CandidateRows(rows, run.fragments, run.num_pages, loads)
 

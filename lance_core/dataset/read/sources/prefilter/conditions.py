@@ -31,6 +31,7 @@ from lance_core.dataset.expressions.sql.nodes.node import (
     HasSubstring,
     HasSuffix,
     InList,
+    JsonField,
     LikePattern,
     Negation,
     Node,
@@ -163,8 +164,9 @@ def conjuncts_of(node: Node) -> list[Conjunct]:
         groups.setdefault(key, []).append((operand, lookup))
     parts = []
     for group in groups.values():
-        whole = all_of([condition for _, condition in group])
-        parts.append(Conjunct(tuple(operand for operand, _ in group), _in_total_order(whole)))
+        operands, conditions = zip(*group, strict=True)
+        whole = conditions[0] if len(group) == 1 else all_of(conditions)
+        parts.append(Conjunct(operands, _in_total_order(whole)))
     return parts
 
 
@@ -326,7 +328,7 @@ def _value(node: Node) -> _Value | None:
         is_extension = isinstance(inner.type, pa.BaseExtensionType)
         is_storage = is_extension and node.type == inner.type.storage_type
         return _Value(inner.path, node.type) if is_storage else None
-    key = json_key(node)
+    key = json_key(node) if isinstance(node.operator, JsonField) else None
     outer = None if key is None else _value(inner)
     if key is None or outer is None or not pa.types.is_large_binary(outer.type):
         return None

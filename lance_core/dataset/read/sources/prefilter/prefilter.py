@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
-from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -17,7 +14,6 @@ from lance_core.dataset.expressions.filters import Filter
 from lance_core.dataset.expressions.sql.expression import SqlExpression
 from lance_core.dataset.expressions.sql.nodes.node import unknown
 from lance_core.dataset.read.fragments.span import Span
-from lance_core.dataset.read.scan_metrics import UNMEASURED
 from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.dataset.read.sources.fragment_spans import FragmentSpans
 from lance_core.dataset.read.sources.prefilter.candidate_rows import (
@@ -60,8 +56,6 @@ MAX_CHOICES = 64
 """Maximum conditions for which the choice of indices is cached, for each version of a table."""
 
 _Planned: TypeAlias = "tuple[Sequence[Conjunct], Choice | None]"
-_choices: WeakKeyDictionary[Snapshot, LruCache[Node, _Planned]] = WeakKeyDictionary()
-"""A cache: planning takes as long as reading a row, and the nodes of SQL text are cached, too."""
 
 
 class Prefilter:
@@ -143,19 +137,26 @@ class Prefilter:
         Consecutive spans with index coverage, of which only the rows that the indices returned are
         read, and consecutive spans without.
         """
-        with (metrics or UNMEASURED).index.timed():
-            answer, choice = self.answer, self.choice
-        if answer is None or choice is None:
+        if metrics is None:
+            answer = self.answer
+        else:
+            with metrics.index.timed():
+                answer = self.answer
+        if answer is None or self.choice is None:
             return [SpanRows(spans, self._condition)]
         if metrics is not None:
             metrics.index.ranges_scanned += answer.num_pages
             metrics.loads.append(answer.loads)
             metrics.index.returned(self._num_rows(answer), 0)
+        parts: list[tuple[bool, list[Span]]] = []
+        for is_covered, span in self._spans(answer, spans):
+            if not parts or parts[-1][0] is not is_covered:
+                parts.append((is_covered, []))
+            parts[-1][1].append(span)
         rest = self.rest
-        groups = itertools.groupby(self._spans(answer, spans), key=lambda section: section[0])
         return [
-            SpanRows(part, rest, are_chosen=True) if is_covered else SpanRows(part, self._condition)
-            for is_covered, part in ((key, tuple(s for _, s in group)) for key, group in groups)
+            SpanRows(tuple(part), rest if is_covered else self._condition, is_covered)
+            for is_covered, part in parts
         ]
 
     def _num_rows(self, answer: CandidateRows) -> int:
@@ -179,7 +180,7 @@ class Prefilter:
             elif id_ in bitmaps:
                 chosen = bitmaps[id_]
                 if chosen is None or chosen.range_cardinality(span.start, span.stop):
-                    yield True, replace(span, chosen=chosen)
+                    yield True, Span(span.fragment, span.start, span.stop, span.run, chosen)
 
     def _some_spans(self, answer: CandidateRows, spans: FragmentSpans) -> Sequence[Span]:
         """The spans of fragments with rows to read; does not look at each of many fragments."""
@@ -188,7 +189,7 @@ class Prefilter:
         if not self._skips_others:
             ids.update(existing - answer.fragments)
         positions_of = self._snapshot.fragment_positions
-        positions = sorted(positions_of[id_] for id_ in ids)
+        positions = sorted(map(positions_of.__getitem__, ids))
         return [spans[at - spans.first] for at in positions if spans.first <= at < spans.stop]
 
 
@@ -225,9 +226,10 @@ def _prefilter_of(snapshot: Snapshot, condition: Filter, skips_others: bool) -> 
     if node is None:
         return None
     if isinstance(condition.condition, SqlExpression):
-        per_node = _choices.get(snapshot)
+        # Planning takes as long as reading a row, and the nodes of SQL text are cached, too.
+        per_node: LruCache[Node, _Planned] | None = snapshot.caches.get(Choice)
         if per_node is None:
-            per_node = _choices[snapshot] = LruCache(MAX_CHOICES)
+            per_node = snapshot.caches[Choice] = LruCache(MAX_CHOICES)
         parts, choice = per_node.get(node, lambda: _planned(snapshot, _conjuncts(node)))
     else:
         parts, choice = _planned(snapshot, conjuncts_of(node))

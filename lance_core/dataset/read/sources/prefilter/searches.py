@@ -136,6 +136,8 @@ def _search(lookup: ColumnLookup, indices: Collection[UsableIndex]) -> SearchTre
     searches = exact or inexact
     if not searches:
         return None
+    if len(searches) == 1:
+        return searches[0]
     most = max(len(search.index.fragments) for search in searches)
     best = [search for search in searches if len(search.index.fragments) == most]
     if exact or len(best) == 1:

@@ -157,13 +157,13 @@ def open_index(snapshot: Snapshot, index: IndexMetadata, spec: IndexTypeSpec) ->
 
     Raises `CorruptFileError` and `ObjectNotFoundError` for damaged and missing files.
     """
-    field, details = field_of(snapshot, index), index.index_details
-    if field is None or details is None:
-        raise CorruptFileError(f"index {index.name!r} has no field or no details")
 
     def make() -> OpenIndex:
+        field, details = field_of(snapshot, index), index.index_details
+        if field is None or details is None:
+            raise CorruptFileError(f"index {index.name!r} has no field or no details")
         folder = folder_of(snapshot, index, field.storage_type)
         count_index()
         return index_type(spec).open(folder, details.value)
 
-    return snapshot.root.session.indices.get((snapshot.root.store, str(index.uuid)), make)
+    return snapshot.root.session.indices.get((snapshot.root.store, index.uuid.int), make)

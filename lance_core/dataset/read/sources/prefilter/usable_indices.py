@@ -6,7 +6,6 @@ import functools
 import operator
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakKeyDictionary
 
 from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.dataset.read.sources.prefilter.fragment_reuse import FragmentReuse, fragment_reuse
@@ -172,15 +171,11 @@ class UsableIndices:
         return CoveringSegment(stored, covered, self._is_stable and has_row_ids(stored))
 
 
-_of_snapshots: WeakKeyDictionary[Snapshot, UsableIndices] = WeakKeyDictionary()
-"""A cache: a table may have many indices and fragments, and a query needs few of them."""
-
-
 def usable_indices(snapshot: Snapshot) -> UsableIndices:
-    """The indices of ``snapshot``."""
-    indices = _of_snapshots.get(snapshot)
+    """The indices of ``snapshot``, which keeps them: a table may have many, and many fragments."""
+    indices: UsableIndices | None = snapshot.caches.get(UsableIndices)
     if indices is None:
-        indices = _of_snapshots[snapshot] = UsableIndices(snapshot)
+        indices = snapshot.caches[UsableIndices] = UsableIndices(snapshot)
     return indices
 
 
