@@ -29,14 +29,15 @@ CHANGELOG = ROOT / "CHANGELOG.md"
 VERSION = re.compile(r"\d+\.\d+\.\d+((a|b|rc)\d+)?")
 """Versions of releases, of PEP 440."""
 
-TRIED_EXTRAS = ("all", "s3", "sql", "lease")
+TRIED_EXTRAS = ("alias", "all", "s3", "sql", "lease")
 """Extras that the trial installs: not Spark and other clouds, which take minutes."""
 
 TRIAL = """
 import pyarrow as pa
-import lance_core as lance
+import lance, lance_core
 from lance_core.plugins import get_manager
 
+assert lance.dataset is lance_core.dataset
 table = pa.table({"x": range(1000), "s": ["text"] * 1000})
 lance.write_dataset(table, "trial.lance")
 dataset = lance.write_dataset(table, "trial.lance", mode="append")
@@ -45,7 +46,7 @@ assert dataset.count_rows("x >= 990 AND upper(s) = 'TEXT'") == 20
 (answer,) = dataset.sql("SELECT max(x) AS x FROM dataset").build().to_batch_records()
 assert answer.to_pydict() == {"x": [999]}
 assert not get_manager().failures, get_manager().failures
-print("lance-core", lance.__version__, "works")
+print("lance-core", lance_core.__version__, "works")
 """
 
 

@@ -62,8 +62,12 @@ def stored() -> dict[str, list[str]]:
 
 @cache
 def imports_of(path: Path) -> frozenset[str]:
-    """The modules of the core that a file names, in imports or in programs that it starts."""
-    text = path.read_text("utf-8")
+    """The modules of the core that a file names, in imports or in programs that it starts.
+
+    A file that imports at first use has its imports in the stub beside it.
+    """
+    stub = path.with_suffix(".pyi")
+    text = path.read_text("utf-8") + (stub.read_text("utf-8") if stub.exists() else "")
     found = set(re.findall(r"\blance_core(?:\.\w+)*", text))
     for match in re.finditer(r"\bfrom (lance_core[\w.]*) import (\([^)]*\)|[^\n]*)", text):
         found.update(f"{match[1]}.{name}" for name in re.findall(r"\w+", match[2]))

@@ -11,13 +11,12 @@ import importlib
 import importlib.util
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
 from lance_core.errors import PluginNotFoundError
+from lance_core.imports.module_alias import ModuleAlias
 
 
 def forward(
@@ -52,19 +51,18 @@ def forward_names(module: str, targets: Mapping[str, str]) -> Callable[[str], An
     return attribute
 
 
-class _MovedModules(MetaPathFinder, Loader):
+class _MovedModules(ModuleAlias):
     """Finds the modules below ``module`` as those below ``target``."""
 
     def __init__(self, module: str, target: str, extra: str, renamed: Mapping[str, str]) -> None:
-        self._module = module
-        self._target = target
+        super().__init__(module, target)
         self._extra = extra
         self._renamed = renamed
 
     def attribute(self, name: str) -> Any:
         """The attribute ``name`` of the target; raises `AttributeError` if it has none."""
         if name.startswith("__") and name != "__all__":
-            raise AttributeError(f"module {self._module!r} has no attribute {name!r}")
+            raise AttributeError(f"module {self._name!r} has no attribute {name!r}")
         if name in self._renamed and not self._renamed[name].startswith(self._target):
             self._warn(f".{name}")
             return importlib.import_module(self._renamed[name])
@@ -74,35 +72,26 @@ class _MovedModules(MetaPathFinder, Loader):
             self._warn(f".{name}")
         return value
 
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """The specification of a module below the former one, or None."""
-        name = fullname.removeprefix(self._module)
-        if name == fullname or not name.startswith("."):
-            return None
-        if self._new_name(name).startswith(self._target):
-            self._require_target()
-        spec = importlib.util.find_spec(self._new_name(name))
-        return None if spec is None else ModuleSpec(fullname, self)
-
     def exec_module(self, module: ModuleType) -> None:
-        """Replace the new, empty module by the module of the target."""
-        name = module.__name__.removeprefix(self._module)
-        sys.modules[module.__name__] = importlib.import_module(self._new_name(name))
-        self._warn(name)
+        """Replace the new, empty module by the module of the target, with a warning."""
+        super().exec_module(module)
+        self._warn(module.__name__.removeprefix(self._name))
 
-    def _new_name(self, name: str) -> str:
-        return self._renamed.get(name[1:], self._target + name)
+    def target_of(self, below: str) -> str:
+        """The new name of a module; raises `PluginNotFoundError` without its package."""
+        new_name = self._renamed.get(below[1:], self._target + below)
+        if new_name.startswith(self._target):
+            self._require_target()
+        return new_name
 
     def _require_target(self) -> None:
         if importlib.util.find_spec(self._target) is None:
             raise PluginNotFoundError(
-                f"{self._module} has moved to the package {self._target}. "
+                f"{self._name} has moved to the package {self._target}. "
                 f'pip install "lance-core[{self._extra}]"'
             )
 
-    def _warn(self, name: str) -> None:
-        text = f"{self._module}{name} has moved to {self._new_name(name)}"
+    def _warn(self, below: str) -> None:
+        text = f"{self._name}{below} has moved to {self.target_of(below)}"
         # The caller of `attribute` or `exec_module`; frames of the import system do not count.
         warnings.warn(text, DeprecationWarning, stacklevel=3)

@@ -110,6 +110,11 @@ def import_module(name: str) -> ModuleType:
         return importlib.import_module(name)
 
 
+def public_name(name: str) -> Any:
+    """The object that the package has under a public name; imports its module, as above."""
+    return import_module("lance_core.imports.public_names").public(name)
+
+
 def lazy_module(name: str) -> Any:
     """A module of this package that is imported at the first access to one of its members.
 

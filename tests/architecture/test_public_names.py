@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
+from pathlib import Path
 
 import lance_core
 from tests.each_case import each_case
 from tests.golden.pylance_names import CLASSES, parameters, public, stored
 
 OUR_OWN = {
+    "install_as_lance",  # pylance needs no other name
     "errors",  # typed errors; pylance raises OSError and ValueError
 }
 
@@ -19,6 +22,13 @@ def test_a_public_name_is_one_of_pylance() -> None:
     theirs = {*pylance.modules, *(name for names in pylance.names.values() for name in names)}
     ours = {name for name in lance_core.__all__ if not name.startswith("_")}
     assert ours - OUR_OWN - theirs == set()
+
+
+def test_type_checkers_see_every_public_name() -> None:
+    tree = ast.parse(Path(lance_core.__file__).with_suffix(".pyi").read_text("utf-8"))
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    names = [alias.name for node in imports for alias in node.names]
+    assert sorted(names) == sorted(lance_core.__all__)
 
 
 def test_arguments_have_the_names_and_the_order_of_pylance() -> None:

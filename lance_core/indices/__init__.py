@@ -20,12 +20,10 @@ __all__ = [
     "IndexSegmentDescription",
 ]
 
-_TOOLS = ("IndexFileVersion", "IndicesBuilder", "IvfModel", "PqModel")
-
 
 def __getattr__(name: str) -> Any:
     """What a plugin provides; raises `PluginNotFoundError` without it."""
-    if name not in _TOOLS:
+    if name not in ("IndexFileVersion", "IndicesBuilder", "IvfModel", "PqModel"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from lance_core.plugins.index_tools import index_tool
 

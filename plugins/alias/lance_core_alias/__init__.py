@@ -1,0 +1,1 @@
+"""What the package ``lance`` of this distribution does when it is imported."""
