@@ -15,6 +15,8 @@ import pyarrow as pa
 import pytest
 
 import lance_core
+from lance_core import lazy_dataclass
+from lance_core.commits.environment import Environment
 from lance_core.fast_paths import FastPaths
 from lance_core.store.local import open_files
 
@@ -95,13 +97,21 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> lance_core.LanceDataset:
 
 
 def calls_of(read: Callable[[], object]) -> int:
-    """Calls of Python functions in this thread during the second run of ``read``."""
+    """Calls of Python functions in this thread during the second run of ``read``.
+
+    A class compiles its ``__init__`` once in a process, when 200 instances were made. The tests
+    before this one decide whether that is now, so those calls do not count.
+    """
     read()
     count = 0
+    is_compiling = False
 
     def observe(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal count
-        count += event == "call"
+        nonlocal count, is_compiling
+        if event in ("call", "return") and frame.f_code is lazy_dataclass._compile_init.__code__:
+            is_compiling = event == "call"
+        elif event == "call" and not is_compiling:
+            count += 1
 
     before = sys.getprofile()
     gc.collect()
@@ -128,7 +138,12 @@ def test_a_small_read_makes_few_calls(
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_a_write_of_few_rows_makes_few_calls(name: str, tmp_path: Path) -> None:
+def test_a_write_of_few_rows_makes_few_calls(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # On a busy machine a commit takes so long that it checks more, and files settle.
+    monkeypatch.setattr(Environment, "stopwatch", lambda environment: lambda: 0.0)
+    monkeypatch.setattr(open_files, "SETTLED_NS", sys.maxsize)
     rows = pa.table(
         {
             "id": pa.array(range(100)),
@@ -141,5 +156,5 @@ def test_a_write_of_few_rows_makes_few_calls(name: str, tmp_path: Path) -> None:
     limit, write = WRITES[name]
     if FastPaths.is_plain:
         limit *= 2
-    # A commit that takes long, as beside other processes, checks more.
+    # The first writes of a process parse messages that later ones have in a cache.
     assert min(calls_of(partial(write, str(tmp_path))) for _ in range(2)) <= limit
