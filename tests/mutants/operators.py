@@ -7,6 +7,7 @@ import copy
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -70,6 +71,7 @@ class Mutant:
         return ast.fix_missing_locations(made)
 
 
+@cache
 def module_at(path: Path) -> str:
     """The name of the module at ``path``, in the core or in the folder of a plugin."""
     parts = path.with_suffix("").parts

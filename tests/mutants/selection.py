@@ -186,7 +186,8 @@ ALWAYS = (
 
 def is_always_tried(mutant: Mutant) -> bool:
     """Whether a mutant is one of `ALWAYS`."""
-    return any(part in mutant.key for part in ALWAYS)
+    key = mutant.key
+    return any(part in key for part in ALWAYS)
 
 
 def chosen(area: Area, number: int | None = None, seed: str = "") -> list[Mutant]:
