@@ -1,28 +1,27 @@
-"""The public names of pylance and of their arguments: a stored list, and how it is made.
+"""The public names of pylance, and their arguments: a stored list, and how it is made.
 
 Reading the list (`stored`) needs nothing else; making it (`of_installed`) needs pylance.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import json
 import pkgutil
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from types import ModuleType
 
 from tests.golden.archive import PYLANCE_NAMES
 
-SAME_MODULES = ("commit", "file", "fragment", "progress", "schema")
-"""Public modules with the name of one of pylance."""
-
-CLASSES = ("LanceDataset", "LanceFragment", "LanceScanner", "FragmentMetadata")
-"""Classes whose methods are compared."""
+WITH_OTHER_LIBRARIES = {"conftest", "download", "hf", "namespace", "otel", "torch"}
+"""Modules that cannot be imported without libraries that pylance does not require."""
 
 Arguments = list[str] | None
-"""The names of a function's arguments, or None where they cannot be told: of a property, a class or
-compiled code."""
+"""A function's arguments, "name" or "name=default"; None where they cannot be told: of a property,
+a class or compiled code."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +31,11 @@ class PublicNames:
     modules: list[str]
     """The modules of the package."""
     names: Mapping[str, list[str]]
-    """For the package and each of `SAME_MODULES`: the names that it has, without modules."""
+    """For the package and each of its modules: the names that are its own, or of another module of
+    the package, without modules."""
     arguments: Mapping[str, Arguments]
-    """For each name of the package, and each ``Class.member`` of `CLASSES`."""
+    """For each function, and each member of a class, by the first module in ``names`` that has it:
+    ``lance.dataset`` or ``lance.LanceDataset.take``."""
 
 
 def stored() -> PublicNames:
@@ -51,21 +52,43 @@ def of_installed() -> PublicNames:
     """The names of the pylance that is installed."""
     import lance
 
-    modules = {"lance": lance}
-    modules |= {f"lance.{name}": importlib.import_module(f"lance.{name}") for name in SAME_MODULES}
-    arguments = {name: parameters(getattr(lance, name)) for name in _values_of(lance)}
-    for name in CLASSES:
-        holder = getattr(lance, name, None) or getattr(lance.fragment, name)
-        arguments |= {f"{name}.{member}": parameters(value) for member, value in public(holder)}
-    return PublicNames(
-        sorted(module.name for module in pkgutil.iter_modules(lance.__path__)),
-        {name: _values_of(module) for name, module in modules.items()},
-        arguments,
-    )
+    modules = sorted(module.name for module in pkgutil.iter_modules(lance.__path__))
+    known = [name for name in modules if name[0] != "_" and name not in WITH_OTHER_LIBRARIES]
+    holders = {"lance": lance}
+    holders |= {f"lance.{name}": importlib.import_module(f"lance.{name}") for name in known}
+    names = {name: _own_names(holder) for name, holder in holders.items()}
+    arguments: dict[str, Arguments] = {}
+    seen: set[int] = set()
+    for module, holder in holders.items():
+        for name in names[module]:
+            value = getattr(holder, name)
+            if id(value) not in seen:
+                seen.add(id(value))
+                arguments |= arguments_of(f"{module}.{name}", value)
+    return PublicNames(modules, names, arguments)
 
 
-def _values_of(module: object) -> list[str]:
-    return [name for name, value in public(module) if not inspect.ismodule(value)]
+def _own_names(module: ModuleType) -> list[str]:
+    """The names that a module defines, or has from another module of pylance."""
+    source = inspect.getsource(module) if module.__name__ != "lance.lance" else ""
+    assigned = {
+        node.id
+        for statement in ast.parse(source).body
+        if isinstance(statement, ast.Assign | ast.AnnAssign)
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    # By identity: some have another name there.
+    compiled = set(map(id, vars(importlib.import_module("lance.lance")).values()))
+    listed = assigned | set(getattr(module, "__all__", ()))
+    return [
+        name
+        for name, value in public(module)
+        if not inspect.ismodule(value)
+        if name in listed
+        or id(value) in compiled
+        or (getattr(value, "__module__", None) or "").startswith("lance")
+    ]
 
 
 def public(thing: object) -> Iterator[tuple[str, object]]:
@@ -75,13 +98,34 @@ def public(thing: object) -> Iterator[tuple[str, object]]:
             yield name, inspect.getattr_static(thing, name)
 
 
+def arguments_of(name: str, value: object) -> dict[str, Arguments]:
+    """The arguments of a function, or of a class and its members, by their full names."""
+    if not inspect.isclass(value):
+        return {name: parameters(value)}
+    members = {"__init__": inspect.getattr_static(value, "__init__"), **dict(public(value))}
+    return {f"{name}.{key}": parameters(member) for key, member in members.items()}
+
+
 def parameters(function: object) -> Arguments:
-    """The names of a function's arguments, but for private ones."""
+    """The arguments of a function, but for private ones."""
     bound = isinstance(function, classmethod)
     if isinstance(function, classmethod | staticmethod):
         function = function.__func__
-    if not inspect.isfunction(function):
-        return None
+    return shown(inspect.signature(function))[bound:] if inspect.isfunction(function) else None
+
+
+def shown(signature: inspect.Signature) -> list[str]:
+    """The arguments of a signature that have names, but for private ones."""
     variable = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
-    found = list(inspect.signature(function).parameters.values())[bound:]
-    return [p.name for p in found if p.kind not in variable and not p.name.startswith("_")]
+    named = [p for p in signature.parameters.values() if p.kind not in variable]
+    return [_shown(p) for p in named if not p.name.startswith("_")]
+
+
+def _shown(parameter: inspect.Parameter) -> str:
+    default = parameter.default
+    if default is inspect.Parameter.empty:
+        return parameter.name
+    plain = isinstance(default, bool | int | float | str | list | tuple | dict | None)
+    return (
+        f"{parameter.name}={default!r}" if plain else f"{parameter.name}={type(default).__name__}"
+    )
