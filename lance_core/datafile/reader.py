@@ -358,6 +358,8 @@ class FileReader:
             if not len(rows.values):
                 return
             first, stop = int(rows.values[0]), int(rows.values[-1]) + 1
+        elif isinstance(rows, RowRange):
+            first, stop = rows.start, rows.stop
         else:
             first, stop = rows.first, rows.last + 1
         if not 0 <= first <= stop <= num_rows:

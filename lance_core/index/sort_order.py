@@ -193,8 +193,14 @@ def search_keys(ordered: pa.Array, keys: pa.Array, *, after: bool = False) -> Po
 
 def search_key(ordered: pa.Array, key: pa.Array) -> tuple[int, int]:
     """How many of ``ordered`` are below the only value of ``key``, and how many not above it."""
-    if ordered.type.id in _INTEGERS:
-        numbers, number = _numbers(ordered), _numbers(key)[0]
+    key_type = ordered.type
+    if key_type.id in _INTEGERS and len(ordered):
+        # As `_numbers`, which would be two more calls of the shortest search.
+        dtype = numpy_dtype(key_type)
+        size = dtype.itemsize
+        data, own = ordered.buffers()[1], key.buffers()[1]
+        numbers = np.frombuffer(data, dtype, len(ordered), ordered.offset * size)
+        number = np.frombuffer(own, dtype, 1, key.offset * size)[0]
         return int(numbers.searchsorted(number)), int(numbers.searchsorted(number, "right"))
     value = key[0].as_py()
     return bisect_keys(ordered, value), bisect_keys(ordered, value, after=True)

@@ -103,8 +103,11 @@ class StoreCapabilities:
 
     def guaranteed(self) -> frozenset[str]:
         """The names of all capabilities whose value is YES."""
-        names = self.__dataclass_fields__
-        return frozenset([name for name in names if getattr(self, name) is Guarantee.YES])
+        names: set[str] = set()
+        for name in self.__dataclass_fields__:  # a comprehension is one more call at each opening
+            if getattr(self, name) is Guarantee.YES:
+                names.add(name)
+        return frozenset(names)
 
 
 class ObjectWriter(ABC):

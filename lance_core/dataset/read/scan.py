@@ -280,7 +280,7 @@ def _is_short_read(snapshot: Snapshot, plan: ScanPlan) -> bool | None:
     """True if one window has all rows, and reading it takes no requests; None otherwise."""
     if plan.includes_deleted or not snapshot.root.store.has_views:
         return None
-    return is_one_window(plan.spans) or None
+    return is_one_window(plan.rows.spans) or None
 
 
 SHORT_READS = FastPaths(FastPath.of(_is_short_read))
@@ -293,11 +293,11 @@ Without it, a page of 100 rows makes twice as many calls of Python functions.
 def _taken(snapshot: Snapshot, plan: ScanPlan) -> pa.Table:
     """The live rows of the spans."""
     picks = []
-    for span in plan.spans:
-        deleted = snapshot.deleted_offsets(span.fragment)
-        offsets = span.chosen_rows
-        if deleted is not None:
-            offsets = without_deleted(deleted, packed_rows(offsets)).numbers
+    for span in plan.rows.spans:
+        if span.fragment.deletion_file is None:
+            offsets = span.chosen_rows
+        else:
+            offsets = _live_chosen(snapshot, span).numbers
         if len(offsets):
             picks.append(FragmentPositions(span.fragment, offsets))
     return gather(snapshot, picks, None, plan.projection)

@@ -237,13 +237,18 @@ def plan_scan(snapshot: Snapshot, options: ScanOptions) -> ScanPlan:
         raise InvalidInputError(f"scan_stats_callback must be callable, got {callback!r}")
     if options.include_deleted_rows and ROW_ID not in projection.schema.names:
         raise InvalidInputError("include_deleted_rows is set but with_row_id is false")
-    limit, offset = not_negative(options.limit, "Limit"), not_negative(options.offset, "Offset")
+    limit, offset = options.limit, options.offset
+    if limit is not None:
+        limit = not_negative(limit, "Limit")
+    if offset is not None:
+        offset = not_negative(offset, "Offset")
     stop = None if limit is None else limit + (offset or 0)
     rows = _rows(snapshot, options, schema, stop)
+    late = options.late_materialization
     return ScanPlan(
         projection=projection,
         rows=rows,
-        mask=_mask(options.row_addr_allowlist, options.row_addr_blocklist),
+        mask=_mask(options),
         limit=limit,
         offset=offset or 0,
         order=order_of(schema, options.order_by) if options.order_by is not None else (),
@@ -252,7 +257,7 @@ def plan_scan(snapshot: Snapshot, options: ScanOptions) -> ScanPlan:
         exact=bool(options.strict_batch_size),
         schema=schema,
         includes_deleted=bool(options.include_deleted_rows),
-        late=_late(schema, options.late_materialization),
+        late=None if late is None else _late(schema, late),
         use_statistics=options.use_stats is not False,
     )
 
@@ -262,7 +267,9 @@ def _rows(snapshot: Snapshot, options: ScanOptions, schema: Schema, stop: int | 
 
     ``stop``: the sum of offset and limit.
     """
-    condition, with_deleted = condition_of(options.filter), bool(options.include_deleted_rows)
+    condition, with_deleted = options.filter, bool(options.include_deleted_rows)
+    if condition is not None:
+        condition = condition_of(condition)
     filter_ = condition
     if condition is not None and not isinstance(condition, Filter):
         filter_ = as_filter(condition, queryable(schema))
@@ -309,8 +316,8 @@ def schema_with_blobs(snapshot: Snapshot, handling: str | None) -> Schema:
 
 def condition_of(filter: Any) -> Any:
     """The condition in the option ``filter``, which may be a dictionary."""
-    if filter is None or isinstance(filter, str) or not isinstance(filter, Mapping):
-        return filter  # the test of a class for mappings is Python code
+    if isinstance(filter, str) or not isinstance(filter, Mapping):
+        return filter  # the first test is for speed: that for mappings is Python code
     for name in filter:
         if name not in ("expr_filter", "search_filter"):
             known = ("expr_filter", "search_filter")
@@ -320,7 +327,8 @@ def condition_of(filter: Any) -> Any:
     return filter.get("expr_filter")
 
 
-def _mask(allowlist: object, blocklist: object) -> RowMask | None:
+def _mask(options: ScanOptions) -> RowMask | None:
+    allowlist, blocklist = options.row_addr_allowlist, options.row_addr_blocklist
     if allowlist is None and blocklist is None:
         return None
     return row_masks.row_mask(allowlist, blocklist)

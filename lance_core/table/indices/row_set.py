@@ -160,6 +160,8 @@ class RowSet:
 
     def within(self, highs: Callable[[int], bool]) -> RowSet:
         """The row numbers whose upper half satisfies ``highs``."""
+        if all(map(highs, self.bitmaps)):
+            return self
         return RowSet({high: bitmap for high, bitmap in self.bitmaps.items() if highs(high)})
 
     def numbers(self) -> UInt64Array:

@@ -29,8 +29,8 @@ from lance_core.dataset.expressions.sql.parser.grammar import parse
 from lance_core.dataset.expressions.sql.parser.lexer import MIN_LITERALS, Kind, words
 from lance_core.dataset.expressions.sql.plan import bounded_depth, plan_filter, plan_trees
 from lance_core.dataset.expressions.sql.values import literals
-from lance_core.dataset.expressions.sql.values.exact import at, fitted
-from lance_core.encodings.arrow.numpy_values import numpy_dtype
+from lance_core.dataset.expressions.sql.values.exact import fitted
+from lance_core.encodings.arrow.numpy_values import from_numpy, numpy_dtype
 from lance_core.lazy_dataclass import dataclass
 
 _MAX_CHARACTERS = 1000
@@ -143,13 +143,13 @@ def _literal_of(type_: pa.DataType, *, is_number: bool) -> Literal | None:
         return lambda digits: fitted(literals.number(digits), type_)
     if not pa.types.is_integer(type_):
         return None
-    limits = np.iinfo(numpy_dtype(type_))
-    low, high = int(limits.min), int(limits.max)
+    dtype = numpy_dtype(type_)
+    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
 
     def integer(digits: str) -> Constant | None:
         if not digits.isdecimal() or not low <= (value := int(digits)) <= high:
             return None
-        return Constant(at(type_, value))
+        return Constant(from_numpy(np.array([value], dtype))[0])
 
     return integer
 

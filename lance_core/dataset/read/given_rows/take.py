@@ -86,7 +86,9 @@ def gather(
         rows = OrderedRows(RowIndices(offsets), sequence)
         return read_rows(snapshot, source, fields, meta, rows)
 
-    num_rows = sum([len(pick.offsets) for pick in picks])
+    num_rows = 0
+    for pick in picks:
+        num_rows += len(pick.offsets)
     if not projection.outputs:
         return zero_column_table(num_rows if order is None else len(order), projection.schema)
     if num_rows > MAX_ROWS:

@@ -112,6 +112,7 @@ def is_one_window(spans: Sequence[Span]) -> bool:
 
 def has_few_chosen_rows(snapshot: Snapshot, plan: ScanPlan) -> bool:
     """True if indices returned so few rows that threads gain nothing."""
-    if not plan.has_chosen_rows or snapshot.is_io_bound:
+    rows = plan.rows
+    if not rows.are_chosen or snapshot.is_io_bound:
         return False
-    return num_rows(plan.spans) < tuning().rows.threads_from
+    return num_rows(rows.spans) < tuning().rows.threads_from

@@ -40,4 +40,5 @@ class ChunkHeader:
             offset += size
         if offset > len(data):
             raise CorruptFileError("the parts of a chunk do not fit into it")
-        return Parts(count, starts, tuple(sizes))
+        # Without a call of a Python function.
+        return tuple.__new__(Parts, (count, starts, tuple(sizes)))

@@ -11,7 +11,7 @@ import pyarrow as pa
 from lance_core.encodings.arrow.coalesced_take import Cuts, fixed_ranges, fixed_take
 from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.arrow.ordered_rows import OrderedRows
-from lance_core.encodings.decoding import packed_rows
+from lance_core.encodings.decoding import RowIndices, packed_rows
 from lance_core.encodings.v2_1.codecs.base import ChunkPositions
 from lance_core.encodings.v2_1.pages.full_zip.reader import FullZipPlan
 from lance_core.encodings.v2_1.pages.mini_block.chunk_reader import is_sparse
@@ -40,7 +40,10 @@ class OnePage(NamedTuple):
     def of(cls, leaf: LeafColumn, rows: AnyRows, context: DecodeContext) -> OnePage | None:
         """None if the rows are in several pages."""
         starts = leaf.column.starts
-        first, last = rows.ends
+        if isinstance(rows, RowIndices):  # as `ends`, which is one more call of each column
+            first, last = int(rows.values[0]), int(rows.values[-1])
+        else:
+            first, last = rows.ends
         page = bisect_right(starts, last) - 1
         if last >= starts[-1] or first < starts[page]:
             return None
@@ -58,12 +61,7 @@ class OnePage(NamedTuple):
         try:
             if isinstance(rows, OrderedRows):
                 return [(yield from self._ordered(plan, rows))]
-            part = yield from plan.decode(rows, context)
-            levels = part.levels
-            has_levels = levels.definition is not None or levels.rep is not None
-            if not has_levels and len(part.values) == levels.count:
-                return [part.values]
-            return [self._assembled(part)]
+            return [self._assembled((yield from plan.decode(rows, context)))]
         except PLACED as error:
             raise leaf.with_place(error, page) from error
 

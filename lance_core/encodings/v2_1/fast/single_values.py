@@ -7,20 +7,22 @@ of Python.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
-from lance_core.byte_ranges import ByteRange
+from lance_core.byte_ranges import ByteRange, byte_range
 from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.arrow.strings import is_variable, single_value
-from lance_core.encodings.decoding import RowIndices, run_interleaved
+from lance_core.encodings.decoding import RowIndices, RowRange, run_interleaved
 from lance_core.encodings.v2_1.codecs.base import Chunk, Place, ScalarAt, scalar_at
 from lance_core.encodings.v2_1.codecs.values import FixedWidth
 from lance_core.encodings.v2_1.fast.chunk_header import ChunkHeader
 from lance_core.encodings.v2_1.levels.control_words import too_long
 from lance_core.encodings.v2_1.pages.full_zip.reader import FullZipPlan
 from lance_core.encodings.v2_1.pages.mini_block.reader import MiniBlockPlan
+from lance_core.encodings.v2_1.read.leaf_column import PLACED
 from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:
@@ -37,6 +39,10 @@ ValueAt: TypeAlias = "Callable[[int, DecodeContext], Decoding[pa.Array]]"
 """Decodes one row of a page, possibly null, as an array of one value."""
 
 
+_chunk = partial(tuple.__new__, Chunk)
+"""The chunk with these members, without a call of a Python function."""
+
+
 class SingleValues(NamedTuple):
     """A few rows of a column: for each its page, its number within the page, and its decoder."""
 
@@ -47,14 +53,20 @@ class SingleValues(NamedTuple):
     @classmethod
     def of(cls, leaf: LeafColumn, rows: AnyRows, context: DecodeContext) -> SingleValues | None:
         """None for many rows, or if a page has no faster way to a single value."""
+        numbers: Sequence[int]
         if isinstance(rows, RowIndices):
             if len(rows.values) > MAX_ROWS:
                 return None
+            numbers = rows.values.tolist()
         elif len(rows) > MAX_ROWS:
             return None
+        elif isinstance(rows, RowRange):
+            numbers = range(rows.start, rows.stop)
+        else:
+            numbers = rows.numbers.tolist()
         single = []
         starts = leaf.column.starts
-        for number in rows.numbers.tolist():
+        for number in numbers:
             page = leaf.page_of(number)
             if page is None:
                 return None
@@ -62,19 +74,19 @@ class SingleValues(NamedTuple):
             if value_at is None:
                 return None
             single.append((page, number - starts[page], value_at))
-        return cls(leaf, single, context)
+        return tuple.__new__(cls, (leaf, single, context))  # no call of a Python function
 
     def decode(self) -> Decoding[list[pa.Array]]:
         """The rows in their order, each as an array."""
-        leaf, context = self.leaf, self.context
-        return (
-            yield from run_interleaved(
-                [
-                    leaf.located(page, value_at(number, context))
-                    for page, number, value_at in self.rows
-                ]
-            )
-        )
+        leaf, rows, context = self
+        if len(rows) > 1:
+            decodings = [leaf.located(page, read(row, context)) for page, row, read in rows]
+            return (yield from run_interleaved(decodings))
+        page, row, read = rows[0]
+        try:
+            return [(yield from read(row, context))]
+        except PLACED as error:
+            raise leaf.with_place(error, page) from error
 
 
 def _value_at(leaf: LeafColumn, page: int, context: DecodeContext) -> ValueAt | None:
@@ -128,7 +140,7 @@ class _ChunkValues:
         chunk = int(table.values.searchsorted(number, "right")) - 1
         first, stop = table.values[chunk : chunk + 2].tolist()
         begin, end = int(table.starts[chunk]), int(table.stops[chunk])
-        (buffer,) = yield [ByteRange(known.base + begin, known.base + end)]
+        (buffer,) = yield [byte_range((known.base + begin, known.base + end))]
         position, count, type_ = number - first, stop - first, plan.scope.type
         level, values = self._parts(memoryview(buffer), position, count)
         if level:
@@ -148,7 +160,7 @@ class _ChunkValues:
         """The definition level of the value, and the value buffers of the chunk."""
         total, starts, sizes = self._header.parts(data)
         first = self._header.num_levels
-        chunk = Chunk(data, starts[first:], sizes[first:], count)
+        chunk = _chunk((data, starts[first:], sizes[first:], count))
         if not first:
             return 0, chunk
         if total != count:

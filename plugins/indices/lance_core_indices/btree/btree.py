@@ -44,9 +44,10 @@ class BTree(IndexType):
 
     def precision(self, query: IndexQuery, kind: pa.DataType, details: bytes) -> Precision | None:
         """See `IndexType.precision`."""
+        if isinstance(query, IsIn | InRange | IsNull):
+            return Precision.EXACT
         is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-        is_known = isinstance(query, IsIn | InRange | IsNull)
-        return Precision.EXACT if is_known or (is_text and isinstance(query, StartsWith)) else None
+        return Precision.EXACT if is_text and isinstance(query, StartsWith) else None
 
     def check_parameters(self, parameters: Mapping[str, Any]) -> None:
         """See `IndexType.check_parameters`."""

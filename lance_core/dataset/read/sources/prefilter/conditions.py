@@ -138,6 +138,8 @@ class Unknown:
 
 Condition: TypeAlias = ColumnLookup | AllOf | AnyOf | Unknown
 
+_FLOATS = frozenset(type_.id for type_ in (pa.float16(), pa.float32(), pa.float64()))
+
 _UNKNOWN = Unknown()
 _NOTHING = AnyOf(())
 
@@ -370,11 +372,14 @@ def _text_search(operator: Operator, column: _Value, truth: Truth) -> Condition:
 
 def _compared(sign: str, column: _Value, literal: Node, truth: Truth) -> Condition:
     """The rows of a comparison with a literal that has exactly the type of the column."""
-    if not isinstance(literal, Constant) or literal.is_null or literal.type != column.type:
+    if not isinstance(literal, Constant):
         return _UNKNOWN
-    if pa.types.is_floating(literal.type) and math.isnan(literal.value.as_py()):
+    value = literal.value
+    if not value.is_valid or value.type != column.type:
         return _UNKNOWN
-    return _comparison(sign, column, literal.value, truth)
+    if value.type.id in _FLOATS and math.isnan(value.as_py()):
+        return _UNKNOWN
+    return _comparison(sign, column, value, truth)
 
 
 def _comparison(operator: str, column: _Value, literal: Any, truth: Truth) -> Condition:
@@ -443,7 +448,7 @@ def _in_total_order(condition: Condition) -> Condition:
     """``condition`` with lookups of floats as an index sorts them."""
     if isinstance(condition, AllOf | AnyOf):
         return replace(condition, parts=tuple(map(_in_total_order, condition.parts)))
-    if isinstance(condition, Unknown) or not pa.types.is_floating(condition.kind):
+    if isinstance(condition, Unknown) or condition.kind.id not in _FLOATS:
         return condition
     query = condition.query
     if isinstance(query, IsIn):

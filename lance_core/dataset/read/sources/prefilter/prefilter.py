@@ -190,7 +190,10 @@ class Prefilter:
             ids.update(existing - answer.fragments)
         positions_of = self._snapshot.fragment_positions
         positions = sorted(map(positions_of.__getitem__, ids))
-        return [spans[at - spans.first] for at in positions if spans.first <= at < spans.stop]
+        first, stop = spans.first, spans.stop
+        if first or stop < len(positions_of):
+            positions = [at - first for at in positions if first <= at < stop]
+        return list(map(spans.__getitem__, positions))
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,6 +309,8 @@ def _choice(
         if field is None or field.storage_type != lookup.column_kind:
             return ()
         candidates = usable.of_field(snapshot, field.id)
+        if not failed:
+            return candidates
         return [index for index in candidates if index.name not in failed]
 
     return choose(parts, indices_of)

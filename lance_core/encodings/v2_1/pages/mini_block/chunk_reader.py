@@ -66,8 +66,10 @@ class ChunkBytes(NamedTuple):
     ) -> ChunkBytes:
         """Join the buffers for the ranges of `span_places`."""
         if len(buffers) == 1:
-            return cls(np.frombuffer(buffers[0], np.uint8), positions)
-        return cls(BufferSlices.of(buffers).joined(context.kernels.join_slices), positions)
+            data = np.frombuffer(buffers[0], np.uint8)
+        else:
+            data = BufferSlices.of(buffers).joined(context.kernels.join_slices)
+        return tuple.__new__(cls, (data, positions))  # without a call of a Python function
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,23 +152,19 @@ class ChunkedPages:
         chunks, chunk, position = context.kernels.locate_rows(table.values, rows)
         starts, stops = table.starts[chunks], table.stops[chunks]
         ranges, positions = span_places(self.base, starts, stops, context.coalesce_gap)
-        buffers = yield ranges
-        if len(buffers) == 1:
-            data = np.frombuffer(buffers[0], np.uint8)
-        else:
-            data = BufferSlices.of(buffers).joined(context.kernels.join_slices)
+        read = ChunkBytes.of((yield ranges), positions, context)
         counts = table.counts[chunks]
-        if len(rows) * _TAKE_COST >= int(np.add.reduce(counts)):
-            return self.part(RowIndices(rows), chunks, ChunkBytes(data, positions), context)
+        if not is_sparse(rows, counts):
+            return self.part(RowIndices(rows), chunks, read, context)
         at = chunk_positions((counts, chunk, position))
         if not self.has_plain_values:
-            return self.few(chunks, at, ChunkBytes(data, positions), None, context)
+            return self.few(chunks, at, read, None, context)
         # What `few` does where there is only one thing to do, in one pass.
         sizes = stops - starts
         if current_budget() is not None:
             spend(int(np.add.reduce(sizes)))
-        parts = chunk_parts(self.form, data, positions, sizes, context.kernels)
-        stored = MiniBlockChunks.known(data, parts.starts, parts.sizes, counts)
+        parts = chunk_parts(self.form, read.data, positions, sizes, context.kernels)
+        stored = MiniBlockChunks.known(read.data, parts.starts, parts.sizes, counts)
         values = take(self.message.value_compression, stored, at, context)
         levels = Levels(self.kinds, None, None, len(rows))
         return LeafPart(levels, values.to_arrow(self.type, None, context.validate_utf8))
@@ -181,12 +179,9 @@ class ChunkedPages:
     ) -> LeafPart:
         """The rows at the positions ``at``, reordered by ``order`` if that is given."""
         parts = self.parts(chunks, read, context)
-        if parts.definition is None and parts.rep is None:
-            levels = Levels(self.kinds, None, None, len(at.chunk))
-        else:
-            definition = definition_at(self.message, parts, at, context)
-            levels = Levels(self.kinds, None, definition, len(at.chunk))
-            check_levels(levels, context.kernels)
+        definition = definition_at(self.message, parts, at, context)
+        levels = Levels(self.kinds, None, definition, len(at.chunk))
+        check_levels(levels, context.kernels)
         return self._taken(parts, levels, chunks, at, order, context)
 
     def _taken(

@@ -8,7 +8,7 @@ it, and the number of levels after that, which belong to a row that continues in
 from __future__ import annotations
 
 from dataclasses import field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,11 @@ class RowTable(NamedTuple):
     continues: BoolArray
     first: Int64Array
 
+    def ends_of(self, rows: int | Int64Array) -> tuple[Any, Any]:
+        """The chunk in which a row, or each of some rows, starts, and the one in which it ends."""
+        first = self.first.searchsorted(rows, "right") - 1
+        return first, self.ended[1:].searchsorted(rows, "right")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChunkTable:
@@ -58,16 +63,19 @@ class ChunkTable:
 
     def chunks_of(self, rows: Rows, kernels: Kernels) -> Int64Array:
         """The ascending numbers of the chunks that hold ``rows``."""
-        if isinstance(rows, RowIndices) and self.rows is None:
-            return self.locate(rows.values, kernels)[0]
+        table = self.rows
+        if table is None:
+            if isinstance(rows, RowIndices):
+                return self.locate(rows.values, kernels)[0]
+            first, last = self.values.searchsorted((rows.start, rows.stop - 1), "right")
+            return np.arange(int(first) - 1, int(last))
         if isinstance(rows, RowRange):
-            if self.rows is None:
-                first, last = self.values.searchsorted((rows.start, rows.stop - 1), "right")
-                return np.arange(int(first) - 1, int(last))
-            return np.arange(self._first_of(rows.start), self._last_of(rows.stop - 1) + 1)
+            first, _ = table.ends_of(rows.start)
+            _, last = table.ends_of(rows.stop - 1)
+            return np.arange(int(first), int(last) + 1)
         # Count at each chunk how many rows cover it: +1 at the first chunk of a row, -1 after the
         # last.
-        firsts, lasts = self._first(rows.values), self._last(rows.values)
+        firsts, lasts = table.ends_of(rows.values)
         changes = np.zeros(len(self.values), np.int64)
         np.add.at(changes, firsts, 1)
         np.add.at(changes, lasts + 1, -1)
@@ -82,30 +90,6 @@ class ChunkTable:
         numbers and the position of its value within the chunk.
         """
         return kernels.locate_rows(self.values, rows)
-
-    def _first_of(self, row: int) -> int:
-        """The chunk in which a row starts."""
-        firsts = self.values if self.rows is None else self.rows.first
-        return int(firsts.searchsorted(row, "right")) - 1
-
-    def _last_of(self, row: int) -> int:
-        """The chunk in which a row ends."""
-        if self.rows is None:
-            return self._first_of(row)
-        return int(self.rows.ended[1:].searchsorted(row, "right"))
-
-    def _first(self, rows: Int64Array) -> Int64Array:
-        """The chunk in which each row starts."""
-        if self.rows is None:
-            return np.searchsorted(self.values, rows, side="right") - 1
-        first: Int64Array = np.searchsorted(self.rows.first, rows, side="right") - 1
-        return first
-
-    def _last(self, rows: Int64Array) -> Int64Array:
-        """The chunk in which each row ends."""
-        if self.rows is None:
-            return self._first(rows)
-        return np.searchsorted(self.rows.ended[1:], rows, side="right")
 
 
 def chunk_table(

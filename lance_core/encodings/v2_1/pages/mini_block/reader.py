@@ -48,6 +48,9 @@ class MiniBlockPlan(LayoutPlan):
         )
         self.known: ChunkedPages | None = None
 
+    is_all_null = False
+    """See `LayoutPlan`; each read of a column asks, and a property is a call."""
+
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
         """See `LayoutPlan`."""
         if self.known is not None:
