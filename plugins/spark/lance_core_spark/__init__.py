@@ -3,10 +3,10 @@
 To write in other threads than the main one, import this package first.
 
 `read`, `count_rows` and `lance_schema` read tables with arguments instead of options.
-`create_table` writes a data frame as a table. `create_index` indexes a column. `compact` and
-`LanceTable` compact tables. `nearest_join` joins a data frame of vectors with the nearest rows.
-`search` returns the rows that match a text query best. `upsert_batches` upserts the batches of a
-stream.
+`aggregate` aggregates a table in the tasks that read it. `create_table` writes a data frame as a
+table. `create_index` indexes a column. `compact` and `LanceTable` compact tables. `nearest_join`
+joins a data frame of vectors with the nearest rows. `search` returns the rows that match a text
+query best. `upsert_batches` upserts the batches of a stream.
 """
 
 import importlib
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lance_core_spark.frames import count_rows, lance_schema, read
     from lance_core_spark.source import LanceSource
     from lance_core_spark.stream.upsert import upsert_batches
+    from lance_core_spark.table.aggregate import aggregate
     from lance_core_spark.table.compact import compact
     from lance_core_spark.table.create_index import create_index
     from lance_core_spark.table.lance_table import LanceTable
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LanceSource",
     "LanceTable",
+    "aggregate",
     "compact",
     "count_rows",
     "create_index",
@@ -45,6 +47,7 @@ def __getattr__(name: str) -> object:
     modules = {
         "LanceSource": "source",
         "LanceTable": "table.lance_table",
+        "aggregate": "table.aggregate",
         "compact": "table.compact",
         "count_rows": "frames",
         "create_index": "table.create_index",

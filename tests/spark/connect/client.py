@@ -13,7 +13,14 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 import lance_core
-from lance_core_spark import LanceTable, create_index, nearest_join, search, upsert_batches
+from lance_core_spark import (
+    LanceTable,
+    aggregate,
+    create_index,
+    nearest_join,
+    search,
+    upsert_batches,
+)
 from tests.spark.stream.micro_batches import append
 
 
@@ -30,6 +37,10 @@ def main() -> None:
     told["filter"] = [row["id"] for row in read(filter="id < 2", columns="id").collect()]
     LanceTable.forPath(spark, uri).createIndex("id", "BTREE")
     told["indexed"] = [row["id"] for row in read(filter="id IN (3, 12)").collect()]
+    calls = {"n": ("count", "*"), "total": ("sum", "id"), "mean": ("avg", "id")}
+    told["groups"] = [
+        list(row) for row in aggregate(spark, uri, {"big": "id > 7"}, calls).collect()
+    ]
     told["near"] = nearest_rows(spark, str(folder / "vectors.lance"))
     told["texts"] = best_texts(spark, str(folder / "texts.lance"))
     small = str(folder / "small.lance")

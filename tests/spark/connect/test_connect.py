@@ -24,6 +24,7 @@ FOUND = {
     "count": 3,
     "filter": [0, 1],
     "indexed": [3],
+    "groups": [[False, 8, 28, 3.5], [True, 2, 17, 8.5]],
     "near": [[7, 7], [8, 8]],
     "texts": [5, 26],
     "compacted": [2, 1, [0, 1, 2, 3, 4]],

@@ -90,6 +90,11 @@ class LanceReader(DataSourceReader):
         if pushed is not None:
             self._pushed = pushed if self._pushed is None else self._pushed & pushed
 
+    @property
+    def batch_rows(self) -> int:
+        """The maximum rows of a batch, which `partitions` computes from the size of rows."""
+        return self._batch_rows
+
     def partitions(self) -> list[InputPartition]:
         splits = self._splits()
         if splits is None:

@@ -20,6 +20,7 @@ from lance_core.progress import FragmentWriteProgress
 from lance_core_spark.options.option_reader import OptionReader
 from lance_core_spark.table import change_rows
 from lance_core_spark.table.add_columns import add_columns
+from lance_core_spark.table.aggregate import aggregate
 from lance_core_spark.table.compact import compact
 from lance_core_spark.table.create_index import create_index
 from lance_core_spark.table.expressions import Expression, as_column
@@ -76,6 +77,25 @@ class LanceTable:
     def toDF(self) -> DataFrame:  # noqa: N802
         """A data frame of the version that is the newest now."""
         return self._target.load()
+
+    def aggregate(
+        self,
+        by: Sequence[str] | Mapping[str, str],
+        aggregates: Mapping[str, tuple[str, str]],
+        *,
+        filter: str | None = None,
+        version: int | None = None,
+    ) -> DataFrame:
+        """Aggregates of groups of rows, computed by the tasks that read them; see `aggregate`."""
+        return aggregate(
+            self._spark,
+            self._table.uri,
+            by,
+            aggregates,
+            filter=filter,
+            version=version,
+            storage_options=self._table.options,
+        )
 
     def delete(self, condition: Expression | None = None) -> int:
         """Delete the rows for which ``condition`` is true, or all rows, and return their number.
