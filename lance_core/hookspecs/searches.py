@@ -7,6 +7,7 @@ A search implements `RankedSearch`, is described by a `SearchSpec`, and makes qu
 from lance_core.index.ranking import (
     NO_HITS,
     AllowedRows,
+    Elements,
     Hits,
     RankedIndex,
     RankedQuery,
@@ -22,6 +23,7 @@ from lance_core.index.spec import SearchSpec
 __all__ = [
     "NO_HITS",
     "AllowedRows",
+    "Elements",
     "Hits",
     "RankedIndex",
     "RankedQuery",

@@ -227,6 +227,10 @@ class IndexType(ABC):
         """
         return None
 
+    def name_suffix(self, details: bytes) -> str:
+        """What follows ``<path>_`` in the name of an index that is given none."""
+        return "idx"
+
     def version_of(self, details: bytes) -> int | None:
         """The ``index_version`` of new indices with these details; None: that of `IndexTypeSpec`.
 

@@ -12,7 +12,7 @@ that no index covers by their values, unites the answers, and reads the columns 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 Scores: TypeAlias = npt.NDArray[np.float32]
 
+Elements: TypeAlias = npt.NDArray[np.uint32]
+"""Positions of elements in the lists of their rows, from 0 on."""
+
 ValueBatches: TypeAlias = Iterable[tuple[pa.Array, npt.NDArray[Any]]]
 """Many rows: values, as for `RankedQuery.best`, and the numbers or addresses of their rows."""
 
@@ -34,11 +37,19 @@ ValueBatches: TypeAlias = Iterable[tuple[pa.Array, npt.NDArray[Any]]]
 class Hits(NamedTuple):
     """Rows with their scores, best first; rows of equal scores ascend.
 
-    ``rows``: row numbers of an index, or positions in an array of values.
+    ``rows``: row numbers of an index, or positions in an array of values. ``elements``: of a query
+    that ranks elements of lists, the position of each hit in the list of its row, which may have
+    several hits; those of equal scores and rows ascend by it.
     """
 
     rows: npt.NDArray[Any]
     scores: Scores
+    elements: Elements | None = None
+
+    def take(self, chosen: Any) -> Hits:
+        """The hits that a mask, a slice or an array of positions chooses."""
+        elements = None if self.elements is None else self.elements[chosen]
+        return Hits(self.rows[chosen], self.scores[chosen], elements)
 
 
 NO_HITS = Hits(np.empty(0, np.uint64), np.empty(0, np.float32))
@@ -68,8 +79,11 @@ class SearchedColumns(Protocol):
     def is_json(self, path: str) -> bool:
         """True if the column at a path has JSON documents; raises as a call does."""
 
-    def indexed(self, details_url: str) -> Sequence[str]:
-        """The paths of columns with an index whose details have this type, in their order."""
+    def indexed(self, details_url: str) -> Mapping[str, Sequence[bytes]]:
+        """The columns with indices whose details have this type, in their order.
+
+        By path, the details of each segment of these indices.
+        """
 
     def scan(self, **options: Any) -> pa.Table:
         """The result of another scan of the version, with the arguments of a scanner."""
@@ -91,6 +105,8 @@ class RankedQuery(ABC):
     """True adds a column ``query_index`` before the others, also for a single query."""
     score_name: str
     """The name of the column with the score, of type float32, such as ``_distance``."""
+    element_name: str | None = None
+    """The name of the column with `Hits.elements`; None if rows are ranked, not elements."""
     ascending: bool
     """True if the lowest score is the best one, as for distances; False if the highest is."""
     num_candidates: int
@@ -158,7 +174,7 @@ class RankedQuery(ABC):
         best = [NO_HITS] * self.num_queries
         for values, rows in batches:
             for number, hits in enumerate(self.best(values, count)):
-                known, more = best[number], Hits(rows[hits.rows], hits.scores)
+                known, more = best[number], hits._replace(rows=rows[hits.rows])
                 if len(known.rows):
                     more = merged([known, more], count, ascending=self.ascending)
                 best[number] = more
@@ -214,7 +230,9 @@ def merged(parts: Sequence[Hits], count: int, *, ascending: bool) -> Hits:
     """The best ``count`` rows of ``parts``; ties by row number. NaN scores are left out."""
     rows = np.concatenate([part.rows for part in parts]) if parts else np.empty(0, np.uint64)
     scores = np.concatenate([part.scores for part in parts]) if parts else np.empty(0, np.float32)
-    return best_of(rows, scores, count, ascending=ascending)
+    of_hits = [part.elements for part in parts if part.elements is not None]
+    elements = np.concatenate(of_hits) if of_hits else None
+    return best_of(rows, scores, count, ascending=ascending, elements=elements)
 
 
 _MANY_KEYS = 1 << 9
@@ -245,24 +263,32 @@ def lowest(keys: npt.NDArray[Any], count: int, margin: float = 0.0) -> npt.NDArr
 
 
 def best_of(
-    rows: npt.NDArray[Any], scores: npt.NDArray[Any], count: int, *, ascending: bool
+    rows: npt.NDArray[Any],
+    scores: npt.NDArray[Any],
+    count: int,
+    *,
+    ascending: bool,
+    elements: Elements | None = None,
 ) -> Hits:
-    """The best ``count`` of ``rows`` with these scores; ties by row number, NaN left out."""
-    keys = scores if ascending else -scores
-    if len(keys) > count or np.isnan(keys).any():
-        near = lowest(keys, count)
-        rows, keys = rows[near], keys[near]
-    if not _is_ordered(rows, keys):
-        order = _order(rows, keys)[:count]
-        rows, keys = rows[order], keys[order]
-    rows, keys = rows[:count], keys[:count]
-    return Hits(rows, (keys if ascending else -keys).astype(np.float32, copy=False))
+    """The best ``count`` of ``rows`` with these scores, and ``elements`` if they have some.
+
+    Ties by row number, then by element; NaN are left out.
+    """
+    hits = Hits(rows, scores if ascending else -scores, elements)
+    if len(rows) > count or np.isnan(hits.scores).any():
+        hits = hits.take(lowest(hits.scores, count))
+    if not _is_ordered(hits.rows, hits.scores):
+        hits = hits.take(_order(hits)[:count])
+    hits = hits.take(slice(count))
+    scores = hits.scores if ascending else -hits.scores
+    return hits._replace(scores=scores.astype(np.float32, copy=False))
 
 
-def _order(rows: npt.NDArray[Any], keys: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """The order of ascending ``keys``; of equal ones, that of ``rows``."""
+def _order(hits: Hits) -> npt.NDArray[np.intp]:
+    """The order of ascending scores; of equal ones, that of rows, then of elements."""
+    rows, keys, elements = hits
     if keys.dtype != np.float32 or len(keys) < _MANY_KEYS or not (rows[1:] > rows[:-1]).all():
-        return np.lexsort((rows, keys))
+        return np.lexsort((rows, keys) if elements is None else (elements, rows, keys))
     # Integers that ascend as the keys, sorted by their lower half, then by the upper one: numpy
     # sorts numbers of 16 bits by counting them, and leaves equal ones in their order.
     bits = (keys + np.float32(0)).view(np.uint32)  # without a negative zero

@@ -91,6 +91,10 @@ class CheckedIndexType(IndexType):
         label: str | None = self._call("label_of", (str, type(None)), lambda: label_of(details))
         return label
 
+    def name_suffix(self, details: bytes) -> str:
+        suffix = self.inner.name_suffix
+        return str(self._call("name_suffix", str, lambda: suffix(details)))
+
     def version_of(self, details: bytes) -> int | None:
         version_of = self.inner.version_of
         version: int | None = self._call(
@@ -168,7 +172,8 @@ class CheckedRankedIndex(CheckedIndex, RankedIndex):
         for hits in answers:
             if not isinstance(hits, Hits):
                 raise CorruptFileError(f"an answer of top is {hits!r:.100}")
-            if not len(hits.rows) == len(hits.scores) <= count:
+            elements = hits.rows if hits.elements is None else hits.elements
+            if not len(hits.rows) == len(hits.scores) == len(elements) <= count:
                 raise CorruptFileError(
                     f"top has {len(hits.rows)} rows and {len(hits.scores)} scores, of {count}"
                 )

@@ -15,7 +15,6 @@ from lance_core.errors import (
     IndexWarning,
     InvalidInputError,
     PluginNotFoundError,
-    UnsupportedFeatureError,
 )
 from lance_core.query import MatchQuery, PhraseQuery
 from lance_core_text.postings.partition import Documents, Partition
@@ -165,7 +164,7 @@ def test_an_index_of_no_rows(tmp_path: Path) -> None:
         ({"block_size": 64}, InvalidInputError, "block_size is 64"),
         ({"num_workers": -1}, InvalidInputError, "num_workers"),
         ({"base_tokenizer": "code", "format_version": 2}, InvalidInputError, "format_version=3"),
-        ({"document_granularity": "list_element"}, UnsupportedFeatureError, "elements"),
+        ({"document_granularity": 1}, InvalidInputError, "'list_element', got 1"),
         ({"document_granularity": "word"}, InvalidInputError, "'row' or"),
         ({"lance_tokenizer": "json"}, TypeError, "lance_tokenizer"),
         ({"memory_limit": 0}, InvalidInputError, "memory_limit"),
@@ -182,6 +181,8 @@ def test_wrong_parameters_are_named(given: dict, error: type[Exception], text: s
 
 def test_columns_without_texts_are_refused(tmp_path: Path) -> None:
     dataset = lance.write_dataset(table(), tmp_path / "t")
+    with pytest.raises(InvalidInputError, match="for lists"):
+        dataset.create_scalar_index("t", "INVERTED", document_granularity="list_element")
     with pytest.raises(TypeError, match="id"):
         dataset.create_scalar_index("id", "INVERTED")
 

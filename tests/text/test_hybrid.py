@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.errors import InvalidInputError
-from lance_core.query import hybrid
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.query import MatchQuery, hybrid
 from tests.text.corpus import texts
 
 ROWS = 240
@@ -79,3 +79,13 @@ def test_several_vectors_are_refused(table: lance.LanceDataset, tmp_path: Path) 
     nearest = {"column": "v", "q": np.ones((2, 8), np.float32)}
     with pytest.raises(InvalidInputError, match="several"):
         hybrid(table, nearest=nearest, full_text_query="w3")
+
+
+def test_elements_of_lists_are_refused(tmp_path: Path) -> None:
+    rows = pa.table({"l": [["w1", "w2"], ["w3"]], "v": [[1.0], [2.0]]})
+    vectors = rows["v"].cast(pa.list_(pa.float32(), 1))
+    dataset = lance.write_dataset(rows.set_column(1, "v", vectors), tmp_path / "t")
+    dataset.create_scalar_index("l", "INVERTED", document_granularity="list_element")
+    nearest = {"column": "v", "q": [1.0]}
+    with pytest.raises(UnsupportedFeatureError, match="elements of lists"):
+        hybrid(dataset, nearest=nearest, full_text_query=MatchQuery("w1", "l"))

@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core import LanceDataset
-from lance_core.errors import InvalidInputError
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core_text.queries.text_query import DOCUMENT_INDEX
 
 DISTANCE = "_distance"
 SCORE = "_score"
@@ -43,7 +44,8 @@ def hybrid(  # noqa: PLR0913  # the arguments of two scans
     chooses rows before they are ranked. ``candidates``: the rows of each search; None for all,
     which is exact. ``columns``: by default all.
 
-    Raises `InvalidInputError`, and `PluginNotFoundError` without the plugins of both searches.
+    Raises `InvalidInputError`, `UnsupportedFeatureError` for a text query that ranks elements of
+    lists, and `PluginNotFoundError` without the plugins of both searches.
     """
     if k < 1 or constant <= 0 or (candidates is not None and candidates < k):
         raise InvalidInputError(
@@ -60,6 +62,8 @@ def hybrid(  # noqa: PLR0913  # the arguments of two scans
     texts = dataset.to_table(
         columns=[SCORE], full_text_query=full_text_query, limit=num_candidates, **common
     )
+    if DOCUMENT_INDEX in texts.column_names:
+        raise UnsupportedFeatureError("hybrid searches of the elements of lists")
     lists = [table.column(_ROW_ID).to_numpy() for table in (near, texts)]
     rows = np.unique(np.concatenate(lists))
     relevance = np.zeros(len(rows))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lance_core.errors import InvalidInputError
 from lance_core.hookspecs.indices import (
     IndexFolder,
     IndexOutput,
@@ -19,8 +20,9 @@ from lance_core.hookspecs.indices import (
     Precision,
     parse_details_message,
 )
-from lance_core_text.analyzers.columns import is_text
+from lance_core_text.analyzers.columns import is_list, is_text
 from lance_core_text.inverted_index import InvertedIndex
+from lance_core_text.postings.index_files import is_by_element
 from lance_core_text.write.build import build, merge
 from lance_core_text.write.parameters import BuildParameters
 
@@ -39,12 +41,23 @@ class TextIndex(IndexType):
     def check_parameters(self, parameters: Mapping[str, Any]) -> None:
         BuildParameters.of(parameters)
 
+    def check_column(self, kind: pa.DataType, parameters: Mapping[str, Any]) -> None:
+        if BuildParameters.of(parameters).by_element and not is_list(kind):
+            raise InvalidInputError(
+                f"document_granularity='list_element' is for lists: values have the type {kind}"
+            )
+
     def details_of(self, parameters: Mapping[str, Any]) -> bytes:
         return BuildParameters.of(parameters).details()
 
     def version_of(self, details: bytes) -> int | None:
+        # Releases that do not know documents of elements ignore indices of the version 3.
         parsed = parse_details_message(InvertedIndexDetails, details)
-        return int(parsed.posting_format_version) or None
+        number = int(parsed.posting_format_version)
+        return (3 if is_by_element(details) else number) or None
+
+    def name_suffix(self, details: bytes) -> str:
+        return "list_element_idx" if is_by_element(details) else "idx"
 
     def build(self, rows: IndexRows, parameters: Mapping[str, Any], output: IndexOutput) -> bytes:
         return build(rows, BuildParameters.of(parameters), output)

@@ -10,16 +10,15 @@ import numpy as np
 from lance_core.errors import CorruptFileError
 from lance_core.hookspecs.indices import IndexFolder
 from lance_core.hookspecs.searches import (
-    NO_HITS,
     AllowedRows,
     Hits,
     RankedIndex,
     RankedQuery,
-    best_of,
+    merged,
 )
 from lance_core_text.analyzers.lookup import analyzer_named
-from lance_core_text.postings.index_files import IndexMetadata
-from lance_core_text.postings.partition import ROW_ID, Partition, has_repeated
+from lance_core_text.postings.index_files import IndexMetadata, is_by_element
+from lance_core_text.postings.partition import ELEMENT, ROW_ID, Partition, has_repeated
 from lance_core_text.queries.clauses import ALL_ROWS
 from lance_core_text.scoring.bm25 import Statistics
 from lance_core_text.scoring.scored import Scored
@@ -52,9 +51,13 @@ class InvertedIndex(RankedIndex):
     def __init__(self, folder: IndexFolder, details: bytes) -> None:
         metadata = self._metadata = IndexMetadata.of(folder)
         self.details = details
+        self.by_element = is_by_element(details)
+        """True if elements of lists are documents, False if rows are."""
         self.text_parameters = metadata.parameters
         analyzer_named(metadata.parameters.base_tokenizer)  # raises if it is not installed
         self.partitions = tuple(Partition(folder, number) for number in metadata.partitions)
+        if any(partition.has_elements != self.by_element for partition in self.partitions):
+            raise CorruptFileError("details and files differ in what is a document", field=ELEMENT)
         self._scorers: dict[tuple[int, float], PartitionScorer] = {}
 
     @property
@@ -84,6 +87,8 @@ class InvertedIndex(RankedIndex):
             "token_set_format": self.token_set,
         }
         del parameters["lance_tokenizer"]  # which the column says
+        if self.by_element:
+            parameters["document_granularity"] = "list_element"
         return parameters
 
     def prewarm(self) -> None:
@@ -115,31 +120,30 @@ class InvertedIndex(RankedIndex):
         is_all = num_candidates >= sum(partition.num_documents for partition in self.partitions)
         if is_all or allowed.share < _FEW_ALLOWED:
             hits = self._best(text_query, ALL_ROWS, allowed)
-            return [Hits(hits.rows[:count], hits.scores[:count])]
+            return [hits.take(slice(count))]
         while True:
             hits = self._best(text_query, num_candidates)
             is_allowed = allowed.mask(hits.rows)
             if len(hits.rows) < num_candidates or np.count_nonzero(is_allowed) >= count:
                 if not is_allowed.all():
-                    hits = Hits(hits.rows[is_allowed], hits.scores[is_allowed])
-                return [Hits(hits.rows[:count], hits.scores[:count])]
+                    hits = hits.take(is_allowed)
+                return [hits.take(slice(count))]
             num_candidates *= 8
 
     def _best(self, query: PartitionQuery, count: int, allowed: AllowedRows | None = None) -> Hits:
         """The best ``count`` rows, of all or of those that are allowed."""
-        all_rows, all_scores = [], []
+        parts = []
         for number, partition in enumerate(self.partitions):
             scored = query.score(self._scorer(number, query.statistics), count)
-            rows, scores = partition.documents.rows[scored.documents], scored.scores
-            if allowed is not None:
-                is_allowed = allowed.mask(rows)
-                rows, scores = rows[is_allowed], scores[is_allowed]
-            all_rows.append(rows)
-            all_scores.append(scores)
-        if not all_rows:
-            return NO_HITS
-        hits = best_of(np.concatenate(all_rows), np.concatenate(all_scores), count, ascending=False)
-        if len(all_rows) > 1 and has_repeated(hits.rows):
+            rows, _, elements = partition.documents
+            hits = Hits(
+                rows[scored.documents],
+                scored.scores,
+                None if elements is None else elements[scored.documents],
+            )
+            parts.append(hits if allowed is None else hits.take(allowed.mask(hits.rows)))
+        hits = merged(parts, count, ascending=False)
+        if len(parts) > 1 and has_repeated(hits.rows, hits.elements):
             raise CorruptFileError("a row is in two documents", field=ROW_ID)
         return hits
 

@@ -197,7 +197,7 @@ def check_new_index(snapshot: Snapshot, new: NewIndex) -> tuple[IndexRequest, st
     """The checked request, and the name of the index; reads no data file.
 
     Without a name it is ``<path>_idx``, or ``<path>_idx_2`` and so on if an index of another column
-    or type has that name.
+    or type has that name; see `IndexType.name_suffix`.
     """
     request = index_request(snapshot, new.column, new.kind, new.parameters)
     if new.uuid is not None:
@@ -234,7 +234,8 @@ def check_name(name: object) -> None:
 
 
 def _default_name(request: IndexRequest, named: Mapping[str, Sequence[IndexMetadata]]) -> str:
-    base = f"{_unquoted_path(request)}_idx"
+    suffix = request.type.name_suffix(request.type.details_of(request.parameters))
+    base = f"{_unquoted_path(request)}_{suffix}"
     names = itertools.chain([base], (f"{base}_{number}" for number in itertools.count(2)))
     return next(
         name

@@ -141,7 +141,7 @@ class IndexSearch:
             at = np.flatnonzero(mask[np.searchsorted(addresses, ranked.rows)])[:num_candidates]
             if len(at) < num_candidates and len(ranked.rows) >= count:
                 return None
-            passed.append(Hits(ranked.rows[at], ranked.scores[at]))
+            passed.append(ranked.take(at))
         return self._refined(passed, num_candidates) if refines else passed
 
     def _refined(self, hits: Sequence[Hits], count: int) -> Sequence[Hits] | None:

@@ -17,7 +17,11 @@ from lance_core.dataset.read.columns.projection import (
     queryable,
     stored_column,
 )
-from lance_core.dataset.read.ranking.ranked_scan import QUERY_INDEX, RankedScan
+from lance_core.dataset.read.ranking.ranked_scan import (
+    ELEMENT_POSITIONS,
+    QUERY_INDEX,
+    RankedScan,
+)
 from lance_core.dataset.read.scan_options import (
     ScanOptions,
     condition_of,
@@ -62,6 +66,9 @@ def plan_ranked(snapshot: Snapshot, options: ScanOptions, run: Run) -> RankedSca
             raise InvalidInputError(f"{reason}: {name} and {argument} cannot both be given")
     query = _query(snapshot, argument, value, options, run)
     own = {query.score_name: pa.field(query.score_name, pa.float32())}
+    if query.element_name is not None:
+        field = pa.field(query.element_name, ELEMENT_POSITIONS, nullable=False)
+        own = {query.element_name: field, **own}
     if query.is_batch:
         own[QUERY_INDEX] = pa.field(QUERY_INDEX, pa.int32(), nullable=False)
     schema, requested = schema_with_blobs(snapshot, options.blob_handling), options.columns
@@ -85,6 +92,8 @@ def plan_ranked(snapshot: Snapshot, options: ScanOptions, run: Run) -> RankedSca
     outputs = [of_search.get(name) or of_table[name] for name in names]
     if query.is_batch and all(output.source != (QUERY_INDEX,) for output in of_search.values()):
         outputs.insert(0, Output(own[QUERY_INDEX], (QUERY_INDEX,)))
+    if query.element_name is not None and query.element_name not in names:
+        outputs.append(Output(own[query.element_name], (query.element_name,)))
     if query.score_name not in names and not options.disable_scoring_autoprojection:
         outputs.append(Output(own[query.score_name], (query.score_name,)))
     outputs += [output for name, output in of_table.items() if name not in names]
@@ -156,16 +165,15 @@ class _Columns:
         self(path)  # raises without one
         return bool(self._snapshot.schema.lineage(path)[-1].is_json)
 
-    def indexed(self, details_url: str) -> Sequence[str]:
+    def indexed(self, details_url: str) -> Mapping[str, Sequence[bytes]]:
         key, schema = details_key(details_url), self._snapshot.schema
-        ids = {
-            index.fields[0]
-            for index in indices_of(self._snapshot)
-            if index.fields
-            and index.index_details is not None
-            and details_key(index.index_details.type_url) == key
-        }
-        return [schema.path_of(field.id) for field in schema.walk() if field.id in ids]
+        details: dict[int, list[bytes]] = {}
+        for index in indices_of(self._snapshot):
+            own = index.index_details
+            if index.fields and own is not None and details_key(own.type_url) == key:
+                details.setdefault(index.fields[0], []).append(own.value)
+        ids = [field.id for field in schema.walk() if field.id in details]
+        return {schema.path_of(id_): details[id_] for id_ in ids}
 
     def scan(self, **options: Any) -> pa.Table:
         return self._run(self._snapshot, options_of(options))

@@ -104,7 +104,7 @@ def rank_index(
             if not (exist.all() and live.are_physical_rows(addresses)):
                 name = index.stored.name
                 raise CorruptFileError(f"index {name!r} has rows that the table has not")
-            of_query.append(Hits(addresses, hits.scores))
+            of_query.append(hits._replace(rows=addresses))
     return [merged(of_query, count, ascending=query.ascending) for of_query in best]
 
 

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 QUERY_INDEX = "query_index"
 """The column with the number of the query, from 0, in an answer to several queries."""
 
+ELEMENT_POSITIONS = pa.list_(pa.field("item", pa.uint32(), nullable=False))
+"""The type of the column that says which element of a list was ranked, as pylance has it."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedScan:
@@ -110,8 +113,8 @@ class RankedScan:
             plan.metrics.loads.append(loads)
         for ranked in answers:
             mask = query.accepts(ranked.scores)
-            own = ranked if mask.all() else Hits(ranked.rows[mask], ranked.scores[mask])
-            hits.append(Hits(own.rows[: query.k], own.scores[: query.k]))
+            own = ranked if mask.all() else ranked.take(mask)
+            hits.append(own.take(slice(query.k)))
         columns = {
             ROW_ADDRESS: np.concatenate([ranked.rows for ranked in hits]),
             query.score_name: np.concatenate([ranked.scores for ranked in hits]),
@@ -120,6 +123,8 @@ class RankedScan:
             numbers = np.arange(len(hits), dtype=np.int32)
             columns[QUERY_INDEX] = np.repeat(numbers, [len(ranked.rows) for ranked in hits])
         rows = pa.table({name: from_numpy(values) for name, values in columns.items()})
+        if query.element_name is not None:
+            rows = rows.append_column(query.element_name, _element_lists(hits))
         if self.condition is None:
             return rows
         data = self._with_stored(snapshot, rows, self.condition.columns)
@@ -152,6 +157,14 @@ class RankedScan:
         elif skips_others and query.uses_indices and not column_indices(snapshot, query.column):
             return [NO_HITS] * query.num_queries
         return rank_spans(snapshot, self.plan, query)
+
+
+def _element_lists(hits: Sequence[Hits]) -> pa.Array:
+    """The position of each hit in the list of its row, as a list of one number."""
+    elements = [ranked.elements for ranked in hits if ranked.elements is not None]
+    numbers = np.concatenate([np.empty(0, np.uint32), *elements])
+    offsets = pa.array(np.arange(len(numbers) + 1, dtype=np.int32))
+    return pa.ListArray.from_arrays(offsets, from_numpy(numbers), type=ELEMENT_POSITIONS)
 
 
 def _addresses(rows: pa.Table) -> npt.NDArray[np.int64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -183,8 +183,8 @@ class _OneColumn:
     def is_json(self, path: str) -> bool:
         return False
 
-    def indexed(self, details_url: str) -> Sequence[str]:
-        return ()
+    def indexed(self, details_url: str) -> Mapping[str, Sequence[bytes]]:
+        return {}
 
     def scan(self, **options: Any) -> pa.Table:
         raise AssertionError("a query is made without scans")

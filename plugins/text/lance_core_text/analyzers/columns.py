@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lance_core.hookspecs.indices import RowNumbers
 from lance_core_text.analyzers.analyze import AnalyzedTexts, analyze_texts
 from lance_core_text.analyzers.json_documents import analyze_documents, is_json
 from lance_core_text.analyzers.parameters import TextParameters
+from lance_core_text.postings.numbered_runs import numbered_runs
 
 
 def is_text(data_type: pa.DataType) -> bool:
     """True for strings, and lists of them; other columns that are searched have JSON."""
-    if pa.types.is_list(data_type) or pa.types.is_large_list(data_type):
+    if is_list(data_type):
         data_type = data_type.value_type
     return bool(pa.types.is_string(data_type) or pa.types.is_large_string(data_type))
+
+
+def is_list(data_type: pa.DataType) -> bool:
+    """True for lists, whose elements may be documents."""
+    return bool(pa.types.is_list(data_type) or pa.types.is_large_list(data_type))
 
 
 def analyze_column(
@@ -28,9 +38,27 @@ def analyze_column(
     """
     if is_json(parameters):
         return analyze_documents(values, parameters)
-    if pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
+    if is_list(values.type):
         values = _joined(values)
     return analyze_texts(values.cast(pa.large_string()), parameters, with_offsets=with_offsets)
+
+
+class ElementTexts(NamedTuple):
+    """The elements of lists, each a document: the text, the number of the row, and the position.
+
+    ``positions`` count from 0 in each list; nulls and empty texts are elements, too.
+    """
+
+    texts: pa.Array
+    rows: RowNumbers
+    positions: npt.NDArray[np.uint32]
+
+
+def element_texts(lists: pa.Array, rows: npt.NDArray[Any]) -> ElementTexts:
+    """The elements of ``lists``, which are those of ``rows``."""
+    lengths = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    _, positions = numbered_runs(lengths)
+    return ElementTexts(lists.flatten(), np.repeat(rows, lengths), positions.astype(np.uint32))
 
 
 def _joined(lists: pa.Array) -> pa.Array:

@@ -10,7 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
-from lance_core.hookspecs.indices import IndexFileReader, IndexFolder
+from lance_core.hookspecs.indices import (
+    IndexFileReader,
+    IndexFolder,
+    InvertedIndexDetails,
+    parse_details_message,
+)
 from lance_core_text.analyzers.parameters import TextParameters
 from lance_core_text.postings.blocks import BlockLayout
 
@@ -39,6 +44,12 @@ MAX_FORMAT = 3
 """The highest format of postings."""
 
 MAX_PARTITIONS = 1 << 16
+
+
+def is_by_element(details: bytes) -> bool:
+    """True if elements of lists are documents, by the details. Raises `CorruptFileError`."""
+    parsed = parse_details_message(InvertedIndexDetails, details)
+    return bool(parsed.document_granularity == InvertedIndexDetails.LIST_ELEMENT)
 
 
 def tokens_file(number: int) -> str:

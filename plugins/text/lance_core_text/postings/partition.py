@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.errors import CorruptFileError
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.hookspecs.analyzers import Integers
 from lance_core.hookspecs.concurrency import LruCache, cached_property
 from lance_core.hookspecs.indices import IndexFileReader, IndexFolder, RowNumbers, count_parts
+from lance_core.hookspecs.searches import Elements
 from lance_core_text.postings import index_files
 from lance_core_text.postings.blocks import BlockLayout, Bytes, Postings, decode_blocks
 from lance_core_text.postings.positions import Streams, decode_lists, decode_streams
@@ -22,6 +23,10 @@ from lance_core_text.postings.vocabulary import Vocabulary
 
 ROW_ID = "_rowid"
 NUM_TOKENS = "_num_tokens"
+ELEMENT = "_doc_index_0"
+"""The position of an element that is a document, in the list of its row."""
+INNER_ELEMENT = "_doc_index_1"
+"""The position in an inner list, in indices of lists in lists."""
 
 POSTING = "_posting"
 MAX_SCORE = "_max_score"
@@ -39,6 +44,12 @@ _TYPES: Mapping[str, pa.DataType] = {
     POSITION_OFFSETS: pa.list_(pa.uint32()),
 }
 """The types of the columns that are read."""
+
+_DOCUMENT_TYPES: Mapping[str, pa.DataType] = {
+    ROW_ID: pa.uint64(),
+    NUM_TOKENS: pa.uint32(),
+    ELEMENT: pa.uint32(),
+}
 
 MAX_CACHED_BYTES = 256 << 20
 """Maximum bytes of cached postings of a partition: blocks for the compiled loops, decoded ones for
@@ -64,10 +75,14 @@ class TermBlocks(NamedTuple):
 
 
 class Documents(NamedTuple):
-    """The documents of a partition: the row number and the number of terms of each."""
+    """The documents of a partition: the row number and the number of terms of each.
+
+    ``elements``: the position in the list of the row, None if rows are documents.
+    """
 
     rows: RowNumbers
     lengths: Integers
+    elements: Elements | None = None
 
 
 class Partition:
@@ -78,7 +93,10 @@ class Partition:
         self._documents = folder.reader(index_files.documents_file(number))
         self._postings = folder.reader(index_files.postings_file(number))
         self.layout = index_files.block_layout(self._postings)
-        _check_types(self._documents, {ROW_ID: pa.uint64(), NUM_TOKENS: pa.uint32()})
+        _check_types(self._documents, _DOCUMENT_TYPES)
+        self.has_elements = ELEMENT in self._documents.names
+        if INNER_ELEMENT in self._documents.names:
+            raise UnsupportedFeatureError("text indices of the elements of lists in lists")
         _check_types(self._postings, _TYPES)
         names = self._postings.names
         self.has_positions = POSITION_STREAM in names or POSITION_LISTS in names
@@ -121,13 +139,15 @@ class Partition:
     @cached_property
     def documents(self) -> Documents:
         """The documents. Raises `CorruptFileError`."""
-        rows, lengths = self._documents.arrays([ROW_ID, NUM_TOKENS])
-        if rows.null_count or lengths.null_count:
+        names = [ROW_ID, NUM_TOKENS, ELEMENT] if self.has_elements else [ROW_ID, NUM_TOKENS]
+        columns = self._documents.arrays(names)
+        if any(column.null_count for column in columns):
             raise CorruptFileError("a value is null", self._documents.path, field=ROW_ID)
-        numbers = rows.to_numpy()
-        if has_repeated(numbers):
+        rows, lengths, *others = (column.to_numpy() for column in columns)
+        elements = others[0] if others else None
+        if has_repeated(rows, elements):
             raise CorruptFileError("a row is in two documents", self._documents.path, field=ROW_ID)
-        documents = Documents(numbers, lengths.to_numpy().astype(np.int64))
+        documents = Documents(rows, lengths.astype(np.int64), elements)
         total = index_files.total_tokens(self._documents)
         if total is not None and total != documents.lengths.sum():
             raise CorruptFileError(
@@ -139,9 +159,12 @@ class Partition:
 
     @cached_property
     def has_sorted_rows(self) -> bool:
-        """True if the rows of documents ascend."""
-        rows = self.documents.rows
-        return bool((rows[1:] > rows[:-1]).all())
+        """True if the rows of documents ascend, and the elements of each row."""
+        rows, _, elements = self.documents
+        ascends = rows[1:] > rows[:-1]
+        if elements is not None:
+            ascends |= (rows[1:] == rows[:-1]) & (elements[1:] > elements[:-1])
+        return bool(ascends.all())
 
     @cached_property
     def lengths(self) -> Integers:
@@ -309,10 +332,14 @@ def _itself(blocks: TermBlocks) -> TermBlocks:
     return blocks
 
 
-def has_repeated(rows: RowNumbers) -> bool:
-    """True if a row number is in ``rows`` more than once."""
-    ordered = np.sort(rows)
-    return bool((ordered[1:] == ordered[:-1]).any())
+def has_repeated(rows: RowNumbers, elements: Elements | None) -> bool:
+    """True if a row number is in ``rows`` more than once, with the same element if it has some."""
+    if elements is None:
+        ordered = np.sort(rows)
+        return bool((ordered[1:] == ordered[:-1]).any())
+    order = np.lexsort((elements, rows))
+    is_same = [each[order][1:] == each[order][:-1] for each in (rows, elements)]
+    return bool((is_same[0] & is_same[1]).any())
 
 
 class _Cached(NamedTuple):

@@ -26,6 +26,7 @@ class CompoundQuery(RankedQuery):
     def __init__(self, parts: Sequence[RankedQuery], k: int = ALL_ROWS) -> None:
         self.parts = parts
         self.column = parts[0].column
+        self.element_name = parts[0].element_name
         self.k = self.num_candidates = k
 
     @abstractmethod
@@ -45,8 +46,8 @@ class CompoundQuery(RankedQuery):
         return self.parts
 
     def combined(self, hits: Sequence[Hits]) -> Hits:
-        rows, scores = united(hits)
-        return best_of(rows, self.total(scores), self.k, ascending=False)
+        rows, elements, scores = united(hits)
+        return best_of(rows, self.total(scores), self.k, ascending=False, elements=elements)
 
     def explained_by_parts(self, parts: Sequence[Explanation | None]) -> Explanation | None:
         """How the score of a row is computed from those of `parts`, None for one without it."""

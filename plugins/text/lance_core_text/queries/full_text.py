@@ -87,7 +87,7 @@ class MatchQuery(FullTextQuery):
         self.max_expansions = max_expansions
         self.operator = FullTextOperator(operator)
         self.prefix_length = prefix_length
-        self.document_granularity = document_granularity
+        self.document_granularity = _granularity(document_granularity)
 
     def query_type(self) -> FullTextQueryType:
         return FullTextQueryType.MATCH
@@ -110,7 +110,7 @@ class PhraseQuery(FullTextQuery):
         self.query = _text(query)
         self.column = column
         self.slop = slop
-        self.document_granularity = document_granularity
+        self.document_granularity = _granularity(document_granularity)
 
     def query_type(self) -> FullTextQueryType:
         return FullTextQueryType.MATCH_PHRASE
@@ -182,3 +182,7 @@ def _text(query: object) -> str:
     if not isinstance(query, str):
         raise InvalidTypeError(f"the text of a query must be a string, got {query!r}")
     return query
+
+
+def _granularity(value: DocumentGranularity | None) -> DocumentGranularity | None:
+    return None if value is None else DocumentGranularity(getattr(value, "value", value))

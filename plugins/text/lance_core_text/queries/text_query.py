@@ -27,7 +27,7 @@ from lance_core_text.queries.clauses import ALL_ROWS, Clause, Role, RoleCounts, 
 from lance_core_text.queries.united_hits import boolean_scores, united
 from lance_core_text.queries.words import TextMatch
 from lance_core_text.scoring.bm25 import NO_STATISTICS, Statistics
-from lance_core_text.scoring.explain import explain_boolean, explain_document
+from lance_core_text.scoring.explain import best_explanation, explain_boolean, explain_document
 from lance_core_text.scoring.explanation import Explanation
 from lance_core_text.scoring.score_partition import score_partition
 from lance_core_text.scoring.score_values import TextRanking
@@ -35,6 +35,8 @@ from lance_core_text.scoring.scored import Scored
 from lance_core_text.scoring.scorer import PartitionScorer
 
 SCORE = "_score"
+DOCUMENT_INDEX = "_doc_index"
+"""The column with the position of an element in its list."""
 
 UNINDEXED = TextParameters(
     stem=False,
@@ -87,6 +89,8 @@ class TextQuery(RankedQuery):
         self.matches = matches
         self.parameters = parameters
         self.column = matches[0][1].column
+        self._by_element = matches[0][1].by_element
+        self.element_name = DOCUMENT_INDEX if self._by_element else None
         self.k = self.num_candidates = k
         self._statistics = statistics
         self._clauses = clauses
@@ -112,7 +116,11 @@ class TextQuery(RankedQuery):
     def for_index(self, segments: Sequence[OpenIndex]) -> RankedQuery | None:
         indices = [segment for segment in segments if isinstance(segment, InvertedIndex)]
         parameters = indices[0].text_parameters if indices else UNINDEXED
-        others = [index for index in indices if index.text_parameters != parameters]
+        others = [
+            index
+            for index in indices
+            if (index.text_parameters, index.by_element) != (parameters, self._by_element)
+        ]
         if others or not len(indices) == len(segments) > 0:
             return None
         clauses = TextQuery(self.matches, parameters).clauses
@@ -151,9 +159,8 @@ class TextQuery(RankedQuery):
         for partition in index.partitions:
             for document in np.flatnonzero(allowed.mask(partition.documents.rows)).tolist():
                 row.is_in_index = True
-                row.explanation = explain_document(
-                    partition, document, self.clauses, self.statistics
-                )
+                own = explain_document(partition, document, self.clauses, self.statistics)
+                row.explanation = best_explanation([row.explanation, own])
 
     def without_index(self) -> RankedQuery:
         return TextQuery(self.matches, self.parameters, NO_STATISTICS, self.k, row=self.row)
@@ -174,8 +181,9 @@ class TextQuery(RankedQuery):
         hits = [ranking.hits() for ranking in rankings]
         if len(hits) == 1:
             return hits
-        rows, scores = united(hits)
-        return [best_of(rows, boolean_scores(scores, self._counts), count, ascending=False)]
+        rows, elements, scores = united(hits)
+        total = boolean_scores(scores, self._counts)
+        return [best_of(rows, total, count, ascending=False, elements=elements)]
 
     def _rankings(self, batches: ValueBatches, count: int) -> Sequence[TextRanking]:
         """A ranking of all rows for each clause."""

@@ -3,26 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from lance_core.hookspecs.searches import Hits
+from lance_core.hookspecs.searches import Elements, Hits
 from lance_core_text.queries.clauses import RoleCounts
 from lance_core_text.scoring.bm25 import Floats
 
 
-def united(hits: Sequence[Hits]) -> tuple[npt.NDArray[Any], list[Floats]]:
-    """The distinct rows of all answers, and their scores in each; NaN for rows it does not have."""
-    every = np.sort(np.concatenate([answer.rows for answer in hits]))
-    rows = every[np.append(True, every[1:] != every[:-1])[: len(every)]]
+class UnitedHits(NamedTuple):
+    """The distinct rows of several answers, or their elements, which ascend.
+
+    ``scores``: those in each answer; NaN for what it does not have.
+    """
+
+    rows: npt.NDArray[Any]
+    elements: Elements | None
+    scores: list[Floats]
+
+
+def united(hits: Sequence[Hits]) -> UnitedHits:
+    """The distinct hits of all answers."""
+    rows = np.concatenate([answer.rows for answer in hits])
+    of_hits = [answer.elements for answer in hits if answer.elements is not None]
+    elements = np.concatenate(of_hits) if of_hits else None
+    keys = (rows,) if elements is None else (elements, rows)
+    order = np.lexsort(keys)
+    is_first = np.zeros(len(order), np.bool_)
+    is_first[:1] = True
+    for key in keys:
+        ordered = key[order]
+        is_first[1:] |= ordered[1:] != ordered[:-1]
+    numbers = np.empty(len(order), np.intp)
+    numbers[order] = np.cumsum(is_first) - 1
+    firsts, start = order[is_first], 0
     scores = []
     for answer in hits:
-        own = np.full(len(rows), np.nan, np.float32)
-        own[np.searchsorted(rows, answer.rows)] = answer.scores
+        own = np.full(len(firsts), np.nan, np.float32)
+        own[numbers[start : start + len(answer.rows)]] = answer.scores
+        start += len(answer.rows)
         scores.append(own)
-    return rows, scores
+    return UnitedHits(rows[firsts], None if elements is None else elements[firsts], scores)
 
 
 def boolean_scores(part_scores: Sequence[Floats], counts: RoleCounts) -> Floats:

@@ -35,7 +35,8 @@ class TextMatch:
 
     ``boost``: a factor of scores. ``needs_all``: True if a row must have all words. ``slop``: None
     for words in any order; otherwise, how many other words may be between two words of a phrase.
-    ``fuzziness``: None if words match as they are.
+    ``fuzziness``: None if words match as they are. ``by_element``: elements of lists are ranked,
+    not rows.
     """
 
     column: str
@@ -44,6 +45,7 @@ class TextMatch:
     needs_all: bool = False
     slop: int | None = None
     fuzziness: Fuzziness | None = None
+    by_element: bool = False
 
     def words(self, parameters: TextParameters) -> tuple[Word, ...]:
         """The words of the text, as an index with these parameters has them.

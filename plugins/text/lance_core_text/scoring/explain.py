@@ -49,6 +49,12 @@ def explain_boolean(parts: Sequence[Explanation | None], counts: RoleCounts) -> 
     return Explanation(float(total), "sum of the clauses that match", tuple(matching))
 
 
+def best_explanation(parts: Sequence[Explanation | None]) -> Explanation | None:
+    """That of the highest score, the first of equal ones; None if there is none."""
+    matching = [part for part in parts if part is not None]
+    return max(matching, key=lambda part: part.value, default=None)
+
+
 def _explain_clause(
     partition: Partition, document: int, clause: Clause, statistics: Statistics
 ) -> Explanation | None:

@@ -7,7 +7,7 @@ the first score: the ranking keeps, of each row that matches, how often it has e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,16 +15,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.hookspecs.analyzers import Integers
-from lance_core.hookspecs.searches import NO_HITS, Hits, best_of
+from lance_core.hookspecs.searches import NO_HITS, Elements, Hits, best_of
 from lance_core_text.analyzers.analyze import AnalyzedTexts
-from lance_core_text.analyzers.columns import analyze_column
+from lance_core_text.analyzers.columns import analyze_column, element_texts
 from lance_core_text.analyzers.parameters import TextParameters
 from lance_core_text.postings.vocabulary import Vocabulary
 from lance_core_text.queries.words import TextMatch, Word
 from lance_core_text.scoring.bm25 import Statistics, weights
-from lance_core_text.scoring.explain import TermOfDocument, explain_terms
+from lance_core_text.scoring.explain import TermOfDocument, best_explanation, explain_terms
 from lance_core_text.scoring.explanation import Explanation
 from lance_core_text.scoring.phrases import phrase_documents
+
+
+class _Matches(NamedTuple):
+    """Documents that match: their lengths, and how often each has each term of the query.
+
+    ``elements``: as in `Hits`.
+    """
+
+    rows: npt.NDArray[Any]
+    elements: Elements | None
+    lengths: Integers
+    times: npt.NDArray[np.int64]
 
 
 class TextRanking:
@@ -47,21 +59,26 @@ class TextRanking:
         self._num_documents = 0
         self._total_length = 0
         self._frequencies = np.zeros(len(self._terms), np.int64)
-        self._parts: list[tuple[npt.NDArray[Any], Integers, npt.NDArray[np.int64]]] = []
+        self._parts: list[_Matches] = []
 
     def add(self, values: pa.Array, rows: npt.NDArray[Any]) -> None:
         """Add ``rows``, which have these values."""
+        elements = None
+        if self._match.by_element:
+            values, rows, elements = element_texts(values, rows)
         analyzed = analyze_column(values, self._parameters)
         if self._match.fuzziness is not None:
             self._add_terms(analyzed.terms)
         lengths = np.bincount(analyzed.texts, minlength=len(values))
-        self._num_documents += int(np.count_nonzero(lengths))
+        is_document = (lengths > 0) | self._match.by_element
+        self._num_documents += int(np.count_nonzero(is_document))
         self._total_length += len(analyzed.texts)
         times = self._times(analyzed, len(values))
         self._frequencies = _wider(self._frequencies, len(self._terms))
         self._frequencies += np.count_nonzero(times, axis=0)
         matching = np.flatnonzero(self._matches(analyzed, times))
-        self._parts.append((rows[matching], lengths[matching], times[matching]))
+        chosen = None if elements is None else elements[matching]
+        self._parts.append(_Matches(rows[matching], chosen, lengths[matching], times[matching]))
 
     @property
     def _statistics(self) -> Statistics:
@@ -71,36 +88,41 @@ class TextRanking:
 
     def explained(self, row: int) -> Explanation | None:
         """How the score of a row is computed; None for one that does not match."""
-        for rows, lengths, times in self._parts:
-            for index in np.flatnonzero(rows == row).tolist():
-                terms = [
-                    TermOfDocument(term, frequency, word.terms[0])
-                    for word in self._words
-                    for term in word.terms
-                    if (
-                        frequency := int(
-                            _wider(times[index], len(self._terms))[self._terms.index(term)]
-                        )
-                    )
-                ]
-                return explain_terms(self._match, terms, int(lengths[index]), self._statistics)
-        return None
+        every = [
+            self._explained(int(part.lengths[index]), part.times[index])
+            for part in self._parts
+            for index in np.flatnonzero(part.rows == row).tolist()
+        ]
+        return best_explanation(every)
+
+    def _explained(self, length: int, times: npt.NDArray[np.int64]) -> Explanation:
+        """How the score of a document that matches is computed."""
+        times = _wider(times, len(self._terms))
+        terms = [
+            TermOfDocument(term, frequency, word.terms[0])
+            for word in self._words
+            for term in word.terms
+            if (frequency := int(times[self._terms.index(term)]))
+        ]
+        return explain_terms(self._match, terms, length, self._statistics)
 
     def hits(self) -> Hits:
         """The best of the rows. It is called once, at the end."""
         statistics = self._statistics
         if not self._parts:
             return NO_HITS
-        rows, lengths = (np.concatenate([part[at] for part in self._parts]) for at in (0, 1))
-        times = np.concatenate([_wider(part[2], len(self._terms)) for part in self._parts])
-        norms = statistics.norms(lengths)
+        rows = np.concatenate([part.rows for part in self._parts])
+        of_rows = [part.elements for part in self._parts if part.elements is not None]
+        elements = np.concatenate(of_rows) if of_rows else None
+        times = np.concatenate([_wider(part.times, len(self._terms)) for part in self._parts])
+        norms = statistics.norms(np.concatenate([part.lengths for part in self._parts]))
         scores = np.zeros(len(rows), np.float32)
         factors = statistics.factors(self._terms)
         for word in self._words:
             for term in word.terms:
                 scores += factors[term] * weights(times[:, self._terms.index(term)], norms)
         scores *= np.float32(self._match.boost)
-        return best_of(rows, scores, self._count, ascending=False)
+        return best_of(rows, scores, self._count, ascending=False, elements=elements)
 
     def _add_terms(self, terms: pa.Array) -> None:
         """Let the words match those of ``terms`` that are near them."""

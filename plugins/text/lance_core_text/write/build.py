@@ -49,16 +49,18 @@ def merge(parts: Sequence[IndexPart], rows: IndexRows | None, output: IndexOutpu
     """
     sources: list[InvertedIndex] = [part.source for part in parts]  # type: ignore[misc]  # the type opens no others
     first = sources[0]
-    for source in sources[1:]:
-        if source.text_parameters != first.text_parameters:
-            raise IndexNotWrittenError("segments of texts with other parameters are not merged")
     texts = first.text_parameters
+    for source in sources[1:]:
+        if (source.text_parameters, source.by_element) != (texts, first.by_element):
+            raise IndexNotWrittenError("segments of texts with other parameters are not merged")
     if texts.with_position and not all(source.has_positions for source in sources):
         raise IndexNotWrittenError("a segment has no positions")
     # pylance merges no segments with terms in different forms, and always writes transducers.
     has_transducer = any(source.token_set == index_files.TRANSDUCER for source in sources)
     token_set = index_files.TRANSDUCER if has_transducer else index_files.SORTED_COLUMN
-    parameters = BuildParameters(texts, first.posting_format, token_set=token_set)
+    parameters = BuildParameters(
+        texts, first.posting_format, token_set=token_set, by_element=first.by_element
+    )
     index = _NewIndex(parameters, output)
     partitions = [
         StoredDocuments(partition, part.map)
@@ -87,7 +89,7 @@ class _NewIndex:
     def add_texts(self, batches: Iterable[IndexBatch]) -> None:
         """Add the rows of ``batches`` as further documents."""
         parameters = self._parameters
-        terms = TextTerms(parameters.texts, self._num_documents)
+        terms = self._new_terms()
         for batch in batches:
             bytes_of_row = batch.values.nbytes / max(1, len(batch.rows))
             most = max(1, int(_BYTES_OF_WORD * parameters.max_terms / max(1, bytes_of_row)))
@@ -97,13 +99,13 @@ class _NewIndex:
                 rows = batch.rows[start : start + count]
                 terms.add(IndexBatch(batch.values.slice(start, count), rows))
                 start += count
-                is_full = terms.num_documents == MAX_DOCUMENTS
+                is_full = terms.num_documents >= MAX_DOCUMENTS
                 if is_full or terms.num_terms >= parameters.max_terms:
                     self._add_documents(*terms.inverted())
                     if is_full:
                         self._write_partition()
-                    terms = TextTerms(parameters.texts, self._num_documents)
-        if terms.num_terms:
+                    terms = self._new_terms()
+        if terms.num_documents > self._num_documents:
             self._add_documents(*terms.inverted())
 
     def add_stored(self, partitions: Sequence[StoredDocuments]) -> None:
@@ -119,6 +121,10 @@ class _NewIndex:
             total += partition.num_documents
         if group:
             self._add_group(group)
+
+    def _new_terms(self) -> TextTerms:
+        parameters = self._parameters
+        return TextTerms(parameters.texts, self._num_documents, by_element=parameters.by_element)
 
     def finish(self) -> None:
         """Write the last partition, and the metadata."""
@@ -136,16 +142,14 @@ class _NewIndex:
                 writer.add_metadata(key, value)
 
     def _add_group(self, group: Sequence[StoredDocuments]) -> None:
-        rows = np.concatenate([stored.rows for stored in group])
-        lengths = np.concatenate([stored.lengths for stored in group])
-        order = np.argsort(rows, kind="stable")
-        numbers = np.empty(len(rows), np.int32)
-        numbers[order] = np.arange(len(rows)) + self._num_documents
-        self._documents.append(Documents(rows[order], lengths[order]))
-        self._num_documents += len(rows)
+        documents, order = Documents.joined([stored.documents for stored in group]).ordered()
+        numbers = np.empty(len(order), np.int32)
+        numbers[order] = np.arange(len(order)) + self._num_documents
+        self._documents.append(documents)
+        self._num_documents += len(order)
         start = 0
         for stored in group:
-            stop = start + len(stored.rows)
+            stop = start + stored.num_documents
             with_positions = self._parameters.texts.with_position
             for lists in stored.lists(numbers[start:stop], with_positions=with_positions):
                 self._add_lists(lists)
@@ -171,10 +175,7 @@ class _NewIndex:
             self._runs.add(self._waiting)
             lists = self._runs.lists()
         self._waiting = None
-        documents = Documents(
-            np.concatenate([np.empty(0, np.uint64), *(part.rows for part in self._documents)]),
-            np.concatenate([np.empty(0, np.int32), *(part.lengths for part in self._documents)]),
-        )
+        documents = Documents.joined(self._documents)
         if len(documents.rows):
             number = self._num_partitions
             write_partition(documents, lists, number, self._parameters.form, self._output)

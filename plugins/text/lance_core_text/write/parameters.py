@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import InvalidInputError
 from lance_core.hookspecs.indices import InvertedIndexDetails
 from lance_core_text.analyzers.lookup import analyzer_named
 from lance_core_text.analyzers.parameters import CODE, TextParameters
@@ -38,13 +38,14 @@ class BuildParameters:
 
     ``texts``: how texts become terms. ``format_number``: the format of postings. ``memory_limit``:
     MiB for terms and postings, half of it while texts are read, and half for runs. ``token_set``:
-    how terms are stored.
+    how terms are stored. ``by_element``: each element of a list is a document, not each row.
     """
 
     texts: TextParameters
     format_number: int = 2
     memory_limit: int = DEFAULT_MEMORY
     token_set: str = SORTED_COLUMN
+    by_element: bool = False
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> BuildParameters:
@@ -52,7 +53,7 @@ class BuildParameters:
 
         Raises `InvalidInputError`, ``TypeError``, and `PluginNotFoundError` for an analyzer.
         """
-        _check_granularity(options.get("document_granularity"))
+        by_element = _is_by_element(options.get("document_granularity"))
         texts = TextParameters.of(_with_analyzer(options))
         analyzer_named(texts.base_tokenizer)
         texts, number = _with_format(texts, options)
@@ -62,7 +63,7 @@ class BuildParameters:
             raise InvalidInputError(f"memory_limit is a number of MiB from 1 on, got {memory!r}")
         if workers is not None and (type(workers) is not int or workers < 0):
             raise InvalidInputError(f"num_workers is a number from 0 on, got {workers!r}")
-        return cls(texts, number, memory, _token_set(options.get("token_set_format")))
+        return cls(texts, number, memory, _token_set(options.get("token_set_format")), by_element)
 
     @property
     def form(self) -> PostingFormat:
@@ -108,19 +109,19 @@ class BuildParameters:
                     index_operators=texts.index_operators,
                 )
             )
+        if self.by_element:
+            details.document_granularity = InvertedIndexDetails.LIST_ELEMENT
         if texts.max_token_length is not None:
             details.max_token_length = texts.max_token_length
         data: bytes = details.SerializeToString()
         return data
 
 
-def _check_granularity(granularity: Any) -> None:
-    """Raise unless a row is a document."""
+def _is_by_element(granularity: Any) -> bool:
     value = getattr(granularity, "value", granularity)
     if value not in (None, "row", "list_element"):
         raise InvalidInputError(f"document_granularity is 'row' or 'list_element', got {value!r}")
-    if value == "list_element":
-        raise UnsupportedFeatureError("text indices of the elements of lists as documents")
+    return bool(value == "list_element")
 
 
 def _token_set(name: Any) -> str:

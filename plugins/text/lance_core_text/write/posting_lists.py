@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,15 +12,35 @@ import pyarrow.compute as pc
 
 from lance_core.hookspecs.analyzers import Integers
 from lance_core.hookspecs.indices import RowNumbers
+from lance_core.hookspecs.searches import Elements
 
 Numbers = npt.NDArray[np.int32]
 
 
 class Documents(NamedTuple):
-    """The documents of a partition: the row number and the number of terms of each."""
+    """The documents of a partition: the row number and the number of terms of each.
+
+    ``elements``: the position in the list of the row, None if rows are documents.
+    """
 
     rows: RowNumbers
     lengths: Numbers
+    elements: Elements | None = None
+
+    @classmethod
+    def joined(cls, parts: Sequence[Documents]) -> Documents:
+        """Those of all ``parts``."""
+        rows = np.concatenate([np.empty(0, np.uint64), *(part.rows for part in parts)])
+        lengths = np.concatenate([np.empty(0, np.int32), *(part.lengths for part in parts)])
+        elements = [part.elements for part in parts if part.elements is not None]
+        return cls(rows, lengths, np.concatenate(elements) if elements else None)
+
+    def ordered(self) -> tuple[Documents, Integers]:
+        """The same by row and element, and for each its index among those of ``self``."""
+        keys = (self.rows,) if self.elements is None else (self.elements, self.rows)
+        order = np.lexsort(keys)
+        elements = None if self.elements is None else self.elements[order]
+        return Documents(self.rows[order], self.lengths[order], elements), order
 
     @property
     def total_length(self) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core_text.write.posting_columns import term_ranges
-from lance_core_text.write.posting_lists import Numbers, PostingLists
+from lance_core_text.write.posting_lists import Documents, Numbers, PostingLists
 
 if TYPE_CHECKING:
     from lance_core.hookspecs.indices import RowMap
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class StoredDocuments:
-    """The documents of ``partition`` that ``rows`` keeps, with their new row numbers.
+    """The ``documents`` of ``partition`` that ``rows`` keeps, with their new row numbers.
 
     Raises `CorruptFileError`.
     """
@@ -26,13 +26,17 @@ class StoredDocuments:
         moved, is_kept = rows.moved(partition.documents.rows)
         self._partition = partition
         self._is_kept = is_kept
-        self.rows = moved[is_kept]
-        self.lengths: Numbers = partition.documents.lengths[is_kept].astype(np.int32)
+        _, lengths, elements = partition.documents
+        self.documents = Documents(
+            moved[is_kept],
+            lengths[is_kept].astype(np.int32),
+            None if elements is None else elements[is_kept],
+        )
 
     @property
     def num_documents(self) -> int:
         """The documents that are kept."""
-        return len(self.rows)
+        return len(self.documents.rows)
 
     def lists(self, numbers: Numbers, *, with_positions: bool) -> Iterator[PostingLists]:
         """The posting lists of these documents in parts, each of some terms.

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.hookspecs.analyzers import Integers
-from lance_core.hookspecs.indices import IndexBatch, RowNumbers
-from lance_core_text.analyzers.columns import analyze_column
+from lance_core.hookspecs.indices import IndexBatch
+from lance_core_text.analyzers.columns import analyze_column, element_texts
 from lance_core_text.analyzers.parameters import TextParameters
 from lance_core_text.loops.inversion import inverted
 from lance_core_text.write.posting_lists import Documents, Numbers, PostingLists
@@ -17,12 +17,14 @@ from lance_core_text.write.posting_lists import Documents, Numbers, PostingLists
 class TextTerms:
     """The terms of texts that are added, until they are inverted."""
 
-    def __init__(self, parameters: TextParameters, first_document: int = 0) -> None:
-        """``first_document``: the number of the first document."""
+    def __init__(
+        self, parameters: TextParameters, first_document: int = 0, *, by_element: bool = False
+    ) -> None:
+        """``first_document``: its number. ``by_element``: as in `BuildParameters`."""
         self._parameters = parameters
+        self._by_element = by_element
         self._terms: list[pa.Array] = []
-        self._rows: list[RowNumbers] = []
-        self._lengths: list[Numbers] = []
+        self._documents: list[Documents] = []
         self._parts: list[tuple[Numbers, ...]] = []
         self.num_documents = first_document
         """The number of the next document."""
@@ -30,14 +32,18 @@ class TextTerms:
         """The terms of all texts so far, with repetitions."""
 
     def add(self, batch: IndexBatch) -> None:
-        """Add rows; those without a term are no documents."""
-        analyzed = analyze_column(batch.values, self._parameters, with_offsets=False)
-        lengths = np.bincount(analyzed.texts, minlength=len(batch.values))
-        there = np.flatnonzero(lengths)
+        """Add rows; those without a term are no documents, but elements without one are."""
+        values, rows = batch
+        elements = None
+        if self._by_element:
+            values, rows, elements = element_texts(values, rows)
+        analyzed = analyze_column(values, self._parameters, with_offsets=False)
+        lengths = np.bincount(analyzed.texts, minlength=len(values))
+        is_document = (lengths > 0) | self._by_element
+        there = np.flatnonzero(is_document)
         self._terms.append(analyzed.terms)
-        self._rows.append(batch.rows[there])
-        self._lengths.append(lengths[there].astype(np.int32))
-        documents = (np.cumsum(lengths > 0) - 1 + self.num_documents).astype(np.int32)
+        self._documents.append(Documents(rows[there], lengths[there].astype(np.int32), elements))
+        documents = (np.cumsum(is_document) - 1 + self.num_documents).astype(np.int32)
         positions = analyzed.positions if self._parameters.with_position else analyzed.positions[:0]
         parts = (analyzed.codes, np.repeat(documents, lengths), positions)
         self._parts.append(tuple(part.astype(np.int32, copy=False) for part in parts))
@@ -63,9 +69,7 @@ class TextTerms:
             numbers, documents, positions if self._parameters.with_position else None, ranks
         )
         lists = PostingLists(terms, *inverted_lists)
-        rows = np.concatenate([np.empty(0, np.uint64), *self._rows])
-        lengths = np.concatenate([np.empty(0, np.int32), *self._lengths])
-        return Documents(rows, lengths), lists
+        return Documents.joined(self._documents), lists
 
 
 def _sorted(terms: pa.Array) -> tuple[pa.Array, Integers]:

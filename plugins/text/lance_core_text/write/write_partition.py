@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core_text.postings import index_files
-from lance_core_text.postings.partition import NUM_TOKENS, ROW_ID
+from lance_core_text.postings.partition import ELEMENT, NUM_TOKENS, ROW_ID
 from lance_core_text.write.posting_columns import MAX_POSTINGS, PostingColumns, term_ranges
 from lance_core_text.write.posting_lists import Documents, PostingLists, joined
 from lance_core_text.write.token_sets import SortedColumn, TokenSetWriter, Transducer
@@ -22,6 +22,7 @@ _DOCUMENT_FIELDS = (
     pa.field(ROW_ID, pa.uint64(), nullable=False),
     pa.field(NUM_TOKENS, pa.uint32(), nullable=False),
 )
+_ELEMENT_FIELD = pa.field(ELEMENT, pa.uint32(), nullable=False)
 
 
 def write_partition(
@@ -32,9 +33,13 @@ def write_partition(
     output: IndexOutput,
 ) -> None:
     """Write documents, and the lists of all terms, whose terms ascend."""
-    schema = pa.schema(_DOCUMENT_FIELDS)
+    fields = list(_DOCUMENT_FIELDS)
+    columns = [pa.array(documents.rows), pa.array(documents.lengths.astype(np.uint32))]
+    if documents.elements is not None:
+        fields.append(_ELEMENT_FIELD)
+        columns.append(pa.array(documents.elements))
+    schema = pa.schema(fields)
     with output.create(index_files.documents_file(number), schema) as writer:
-        columns = [pa.array(documents.rows), pa.array(documents.lengths.astype(np.uint32))]
         writer.write(pa.RecordBatch.from_arrays(columns, schema=schema))
         writer.add_metadata(index_files.TOTAL_KEY, str(documents.total_length))
     columns_of = PostingColumns(documents, form)
