@@ -15,6 +15,7 @@ import pytest
 
 import lance_core
 import lance_core.query
+from lance_core.errors import IndexWarning, InvalidInputError, UnsupportedFeatureError
 from tests.text.corpus import texts
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
@@ -129,3 +130,23 @@ def test_both_refuse_the_same_queries(tmp_path: Path, query: Any, text: str) -> 
     for library in (lance, lance_core):
         with pytest.raises((ValueError, TypeError), match=text):
             library.dataset(uri).to_table(full_text_query=query(library.query))
+
+
+def test_an_index_of_texts_in_structs_in_lists_stays_as_it_is(tmp_path: Path) -> None:
+    structs = pa.array([[{"x": "w0 w1"}, {"x": "w2"}]] * 5)
+    uri = str(tmp_path / "t")
+    lance_core.write_dataset(pa.table({"s": structs, "t": ["w0"] * 5}), uri)
+    lance.dataset(uri).create_scalar_index("s.x", "INVERTED")
+    lance_core.dataset(uri).create_scalar_index("t", "INVERTED")
+    lance_core.write_dataset(pa.table({"s": structs, "t": ["w0"] * 5}), uri, mode="append")
+    ours = lance_core.dataset(uri)
+    with pytest.warns(IndexWarning, match=r"index 's\.x_idx' is not optimized: .*lists"):
+        ours.optimize.optimize_indices()
+    with pytest.raises(UnsupportedFeatureError, match="not a struct"):
+        ours.create_scalar_index("s.item.x", "INVERTED")
+    with pytest.raises(InvalidInputError, match="not a struct"):
+        ours.to_table(full_text_query="w0")
+    query = lance_core.query.MatchQuery("w0", "t")
+    assert lance_core.dataset(uri).to_table(full_text_query=query).num_rows == 10
+    their_query = lance.query.MatchQuery("w0", "s.x")
+    assert lance.dataset(uri).to_table(full_text_query=their_query).num_rows == 10

@@ -206,12 +206,14 @@ class _Change:
 
     def write(self, writer: SegmentWriter) -> IndexMetadata:
         snapshot, spec, source = writer.snapshot, self.spec, self.source
+        lineage = snapshot.schema.lineage(snapshot.schema.path_of(source.fields[0]))
+        if not all(field.is_struct for field in lineage[:-1]):
+            raise IndexNotWrittenError("columns inside of lists and maps are not read for indices")
         covered = self.fragments | covered_now(snapshot, *self.merged)
         uuid = writer.environment.new_uuid()
         draft = successor_draft(snapshot, spec, source, covered, uuid)
         fragments = snapshot.fragments(list(self.fragments))
         total = sum(map(snapshot.live_rows, fragments))
-        lineage = snapshot.schema.lineage(snapshot.schema.path_of(source.fields[0]))
         with progress_bar(f"index {source.name}", total) as advance:
             writer = replace(writer, advance=advance)
             rows = writer.rows(draft, lineage, fragments)
