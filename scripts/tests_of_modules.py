@@ -77,6 +77,12 @@ def imports_of(path: Path) -> frozenset[str]:
 
 
 @cache
+def imports_of_module(module: str) -> frozenset[str]:
+    """`imports_of` a module of the core: to make and to hash its path takes longer than to look."""
+    return imports_of(ROOT / "lance_core" / module)
+
+
+@cache
 def _files() -> frozenset[str]:
     """All files of Python of the core, relative to its folder."""
     core = ROOT / "lance_core"
@@ -90,7 +96,7 @@ def steps_from(test: str) -> dict[str, int]:
     for step in range(MAX_STEPS + 1):
         ring = frozenset(module for module in ring if module not in reached)
         reached |= dict.fromkeys(ring, step)
-        ring = frozenset().union(*(imports_of(ROOT / "lance_core" / module) for module in ring))
+        ring = frozenset().union(*map(imports_of_module, ring))
     return reached
 
 

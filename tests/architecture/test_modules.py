@@ -75,6 +75,16 @@ def package_code(tree: ast.Module) -> list[str]:
     ]
 
 
+def statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """All statements, and what holds them, without expressions: imports are among them."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            waiting += getattr(node, name, ())
+
+
 def dangers(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """What could turn stored bytes into running code, or pass checks over in silence."""
     for node in nodes:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from scripts.plugin_surface import PAGE, PUBLIC, SURFACE, listing, names_of, with_tables
 from scripts.plugin_surface import meaning_of as meaning
+from tests.architecture.test_modules import statements
 from tests.docs.page_examples import BLOCK, PAGES
 
 ROOT = Path(__file__).parents[2]
@@ -105,7 +106,7 @@ def names(module: str) -> frozenset[str]:
 
 def inner_imports(code: str) -> Iterator[str]:
     """What code imports of lance-core that is not public: ``module`` or ``module.name``."""
-    for node in ast.walk(ast.parse(code)):
+    for node in statements(ast.parse(code)):
         if isinstance(node, ast.Import):
             modules = [alias.name for alias in node.names]
             yield from (m for m in modules if m.split(".")[0] == "lance_core" and m not in PUBLIC)

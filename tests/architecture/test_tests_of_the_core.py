@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from scripts.tests_of_modules import is_right, own_test, stored, without_own_test
+from tests.architecture.test_modules import statements
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,7 +25,7 @@ ELSEWHERE = ("tests.cloud", "tests.extras", "tests.kernels", "tests.spark", "tes
 
 def imported(path: Path) -> set[str]:
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in statements(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
