@@ -122,6 +122,7 @@ def _check_lines(options: argparse.Namespace) -> Iterator[str]:
             *plugin.index_types,
             *plugin.searches,
             *plugin.analyzers,
+            *plugin.rewriters,
         ]
         for spec in specs:
             problem = problem_of(spec)
@@ -155,12 +156,14 @@ def _offer_lines(plugin: Contribution) -> Iterator[str]:
         yield f"  commit handler {handler.name}: {_handler_text(handler)}"
     for manifest_store in plugin.manifest_stores:
         yield f"  manifest store {manifest_store.name}: +{manifest_store.url_suffix}://"
-    for index_type in plugin.index_types:
-        yield f"  index type {index_type.name}"
+    for what, specs in (
+        ("index type", plugin.index_types),
+        ("search", plugin.searches),
+        ("way to compact", plugin.rewriters),
+    ):
+        yield from (f"  {what} {spec.name}" for spec in specs)
     if plugin.sql_functions:
         yield f"  SQL functions: {', '.join(sorted(spec.name for spec in plugin.sql_functions))}"
-    for search in plugin.searches:
-        yield f"  search {search.name}"
     if plugin.analyzers:
         yield f"  analyzers: {', '.join(sorted(spec.name for spec in plugin.analyzers))}"
     if plugin.file_versions:

@@ -26,6 +26,7 @@ TABLE = re.compile(r"(<!-- surface: (?P<module>[\w.]+) -->\n).*?(<!-- end -->)",
 KINDS = (
     *("stores", "commits", "encodings", "indices", "searches", "analyzers", "file_versions"),
     *("functions", "kernels", "options", "concurrency", "arrays", "json_values", "native_loops"),
+    "rewriters",
 )
 """The modules of `lance_core.hookspecs`."""
 

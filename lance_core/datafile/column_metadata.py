@@ -50,6 +50,7 @@ _FORMAT_URL = "/lance.encodings"
 """Prefix of the type URLs of the format's own encodings."""
 
 PageEncoding = Message | ForeignEncoding
+"""The encoding of a page, of the format or of a plugin."""
 
 _byte_range = partial(tuple.__new__, ByteRange)
 """`ByteRange` of a start and a stop, made without a call of Python code: files have many."""

@@ -16,8 +16,13 @@ from lance_core.encodings.arrow.spans import edges_of, spans_index
 from lance_core.errors import CorruptFileError
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
+"""Bytes as an array."""
+
 Ints: TypeAlias = npt.NDArray[np.int64]
+"""Integers of 64 bits."""
+
 Ragged: TypeAlias = tuple[Bytes, Ints]
+"""Items of bytes, one after the other, and the size of each."""
 
 MAX_BYTES = 9
 """Longest varint of a number below 2**63; all numbers of a valid file are smaller."""

@@ -70,6 +70,7 @@ class CodeForm(NamedTuple):
 
 
 AnyForm = PageForm | NumberForm | CodeForm
+"""How the pages are stored that can be merged."""
 
 
 def page_form(encoding: Message | ForeignEncoding, num_rows: int) -> AnyForm | None:

@@ -10,6 +10,7 @@ HOMES = {
     "DirectoryCommitHandler": "lance_core.commits.handlers.directory",
     "ExternalManifestStore": "lance_core.commits.handlers.external_manifest_store",
     "ManifestEntry": "lance_core.commits.handlers.external_manifest_store",
+    "RewriterSpec": "lance_core.datafile.rewriter_spec",
     "KernelSpec": "lance_core.encodings.kernels.table",
     "ValueEncodingSpec": "lance_core.encodings.plugin_values.value_encoding",
     "EncodingFamily": "lance_core.encodings.registry",

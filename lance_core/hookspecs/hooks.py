@@ -9,6 +9,7 @@ import pluggy
 
 if TYPE_CHECKING:
     from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
+    from lance_core.datafile.rewriter_spec import RewriterSpec
     from lance_core.encodings.kernels.table import KernelSpec
     from lance_core.encodings.registry import EncodingSpec
     from lance_core.encodings.version import FileVersionSpec
@@ -130,5 +131,14 @@ def lance_analyzers() -> Iterable[AnalyzerSpec]:
 
     The factory returns a `lance_core.index.analysis.Analyzer`, which splits texts into words. Texts
     of an index whose analyzer is missing are searched without the index.
+    """
+    return ()
+
+
+@hookspec
+def lance_rewriters() -> Iterable[RewriterSpec]:
+    """Ways to compact that do not decode all rows, by name.
+
+    The factory returns a `lance_core.datafile.fragment_rewriter.FragmentRewriter`.
     """
     return ()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
+from lance_core.datafile.rewriter_spec import RewriterSpec
 from lance_core.encodings.kernels import ALL_LOOPS, KernelSpec
 from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
 from lance_core.encodings.registry import EncodingFamily, EncodingSpec
@@ -104,6 +105,7 @@ _FIELDS: dict[type, dict[str, _Kind]] = {
     },
     SearchSpec: {},
     AnalyzerSpec: {},
+    RewriterSpec: {},
 }
 
 
@@ -272,6 +274,11 @@ def _check_analyzer(spec: AnalyzerSpec) -> None:
     _check_factory(spec.factory, spec.name)
 
 
+def _check_rewriter(spec: RewriterSpec) -> None:
+    _check_name(spec.name, "name of a rewriter")
+    _check_factory(spec.factory, spec.name)
+
+
 def _check_name(name: object, what: str) -> None:
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9._-]*", name):
         raise PluginLoadError(f"{what} is {name!r}: lower-case letters, digits, '.', '_' and '-'")
@@ -298,4 +305,5 @@ _CHECKS: dict[type, Callable[[Any], None]] = {
     SqlFunctionSpec: _check_function,
     SearchSpec: _check_search,
     AnalyzerSpec: _check_analyzer,
+    RewriterSpec: _check_rewriter,
 }

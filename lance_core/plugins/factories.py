@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
+from lance_core.datafile.rewriter_spec import RewriterSpec
 from lance_core.errors import LanceError, PluginLoadError, StoreError
 from lance_core.function_spec import SqlFunctionSpec
 from lance_core.imports.on_demand import lazy_module
@@ -73,6 +74,7 @@ Spec: TypeAlias = (
     | IndexTypeSpec
     | SearchSpec
     | AnalyzerSpec
+    | RewriterSpec
     | SqlFunctionSpec
 )
 """A descriptor with a factory or, of a function, a planner."""
@@ -105,8 +107,9 @@ def _numbers_of_arguments(spec: Spec) -> tuple[int, ...]:
     if isinstance(spec, SqlFunctionSpec):
         least, most, _ = spec.shape
         return (least, least + 1 if most is None else most)
-    counts = {CommitHandlerSpec: 4, IndexTypeSpec: 0, SearchSpec: 0, AnalyzerSpec: 0}
-    return (counts.get(type(spec), 2),)
+    if isinstance(spec, IndexTypeSpec | SearchSpec | AnalyzerSpec | RewriterSpec):
+        return (0,)
+    return (4 if isinstance(spec, CommitHandlerSpec) else 2,)
 
 
 def _shown(error: Exception, secrets: Iterable[str]) -> str:

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
+from lance_core.datafile.rewriter_spec import RewriterSpec
 from lance_core.encodings.kernels import KernelSpec
 from lance_core.encodings.registry import EncodingSpec
 from lance_core.encodings.version import FileVersionSpec
@@ -82,6 +83,7 @@ class Contribution:
     sql_functions: tuple[SqlFunctionSpec, ...]
     searches: tuple[SearchSpec, ...]
     analyzers: tuple[AnalyzerSpec, ...]
+    rewriters: tuple[RewriterSpec, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +223,7 @@ def _collect(source: PluginSource, plugin: object) -> Contribution:
         tuple(_checked(hook.lance_sql_functions, SqlFunctionSpec)),
         tuple(_checked(hook.lance_searches, SearchSpec)),
         tuple(_checked(hook.lance_analyzers, AnalyzerSpec)),
+        tuple(_checked(hook.lance_rewriters, RewriterSpec)),
     )
 
 

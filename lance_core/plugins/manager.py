@@ -15,7 +15,7 @@ from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion, FileVersionSpec
 from lance_core.errors import InvalidInputError, PluginNotFoundError
 from lance_core.function_spec import SqlFunctionSpec
-from lance_core.imports.on_demand import without_collections
+from lance_core.imports.on_demand import lazy_module, without_collections
 from lance_core.index.spec import IndexTypeSpec, SearchSpec, plain_index_type
 from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins.checked_results import is_of_this_project
@@ -24,6 +24,7 @@ from lance_core.plugins.known_plugins import (
     EXTRA_OF_FILE_VERSION,
     EXTRA_OF_HANDLER,
     EXTRA_OF_INDEX_TYPE,
+    EXTRA_OF_REWRITER,
     EXTRA_OF_SCHEME,
     EXTRA_OF_SEARCH,
     extra_of_details,
@@ -36,19 +37,16 @@ from lance_core.plugins.loading import (
     installed_plugins,
     load,
 )
-from lance_core.plugins.missing_plugin import (
-    LeftOut,
-    PluginLookup,
-    no_function,
-    not_found,
-    remedy,
-)
 from lance_core.plugins.offers import AllOffers, Descriptor, all_offers, only
 from lance_core.store.spec import ObjectStoreSpec, resolve_factory
 from lance_core.table.indices.index_metadata import details_key
 
 if TYPE_CHECKING:
+    from lance_core.datafile.fragment_rewriter import FragmentRewriter
     from lance_core.index.analysis import Analyzer
+    from lance_core.plugins import missing_plugin
+else:
+    missing_plugin = lazy_module("lance_core.plugins.missing_plugin")
 
 BUILTIN = "lance_core.plugins.builtin"
 """The module of the built-in plugin; it is imported by name, like other plugins."""
@@ -147,8 +145,7 @@ class PluginManager:
         every = self._all()
         if scheme not in every.schemes:
             known = {name: offer[0][1].extra for name, offer in every.schemes.items()}
-            look = PluginLookup("a store for scheme", scheme, known, EXTRA_OF_SCHEME)
-            raise not_found(look, _left_out(every))
+            raise _not_found(every, "a store for scheme", scheme, known, EXTRA_OF_SCHEME)
         return only("a store for scheme", scheme, every.schemes[scheme])
 
     def commit_handler(self, name: str) -> CommitHandlerSpec:
@@ -192,8 +189,7 @@ class PluginManager:
         every, what = self._all(), "file version"
         if version.value not in every.file_versions:
             known = dict.fromkeys(every.file_versions)
-            look = PluginLookup(what, version.value, known, EXTRA_OF_FILE_VERSION)
-            raise not_found(look, _left_out(every))
+            raise _not_found(every, what, version.value, known, EXTRA_OF_FILE_VERSION)
         return only(what, version.value, every.file_versions[version.value])
 
     def sql_function(self, name: str) -> SqlFunctionSpec:
@@ -205,7 +201,7 @@ class PluginManager:
         """
         every, key = self._all(), name.lower()
         if key not in every.sql_functions:
-            raise no_function(name, every.sql_functions, _left_out(every))
+            raise missing_plugin.no_function(name, every.sql_functions, _left_out(every))
         return only("the SQL function", key, every.sql_functions[key])
 
     def search(self, argument: str) -> SearchSpec:
@@ -215,8 +211,7 @@ class PluginManager:
         """
         every, what = self._all(), "the search"
         if argument not in every.searches:
-            look = PluginLookup(what, argument, dict.fromkeys(every.searches), EXTRA_OF_SEARCH)
-            raise not_found(look, _left_out(every))
+            raise _not_found(every, what, argument, dict.fromkeys(every.searches), EXTRA_OF_SEARCH)
         return only(what, argument, every.searches[argument])
 
     def has_search(self, argument: str) -> bool:
@@ -230,11 +225,26 @@ class PluginManager:
         """
         every, what = self._all(), "the analyzer"
         if name not in every.analyzers:
-            look = PluginLookup(what, name, dict.fromkeys(every.analyzers), EXTRA_OF_ANALYZER)
-            raise not_found(look, _left_out(every))
+            raise _not_found(every, what, name, dict.fromkeys(every.analyzers), EXTRA_OF_ANALYZER)
         spec = only(what, name, every.analyzers[name])
         made: Analyzer = resolve_factory(spec.factory, f"{what} {name!r}")()
         return made
+
+    def rewriter(self, name: str) -> FragmentRewriter:
+        """The way to compact ``name``.
+
+        Raises `PluginNotFoundError` or `PluginConflictError`.
+        """
+        every, what = self._all(), "the way to compact"
+        if name not in every.rewriters:
+            raise _not_found(every, what, name, dict.fromkeys(every.rewriters), EXTRA_OF_REWRITER)
+        spec = only(what, name, every.rewriters[name])
+        made: FragmentRewriter = resolve_factory(spec.factory, f"{what} {name!r}")()
+        return made
+
+    def has_rewriter(self, name: str) -> bool:
+        """True if a plugin provides the way to compact ``name``."""
+        return name in self._all().rewriters
 
     def missing_index_type(self, type_url: str) -> str | None:
         """What a use of indices takes whose details have the type ``type_url``, as a text.
@@ -243,7 +253,7 @@ class PluginManager:
         """
         every, key = self._all(), details_key(type_url)
         extra = None if key in every.index_details else extra_of_details(key)
-        return None if extra is None else remedy(extra, _left_out(every))
+        return None if extra is None else missing_plugin.remedy(extra, _left_out(every))
 
     def provider_of(self, spec: Descriptor) -> str:
         """The name of the plugin that provides ``spec``, for error messages."""
@@ -305,9 +315,21 @@ def _load_all(
     return loaded, [*failures, *failed]
 
 
-def _left_out(every: AllOffers) -> LeftOut:
+def _left_out(every: AllOffers) -> missing_plugin.LeftOut:
     loaded = frozenset(plugin.source.distribution.split()[0] for plugin in every.contributions)
-    return LeftOut(every.failures, every.disabled, loaded)
+    return missing_plugin.LeftOut(every.failures, every.disabled, loaded)
+
+
+def _not_found(
+    every: AllOffers,
+    what: str,
+    key: str,
+    known: Mapping[str, str | None],
+    installable: Mapping[str, str],
+) -> PluginNotFoundError:
+    """The error for ``key``, which no plugin provides; see `PluginLookup`."""
+    look = missing_plugin.PluginLookup(what, key, known, installable)
+    return missing_plugin.not_found(look, _left_out(every))
 
 
 def _no_index_type(every: AllOffers, name: str) -> PluginNotFoundError:
@@ -315,13 +337,12 @@ def _no_index_type(every: AllOffers, name: str) -> PluginNotFoundError:
     known = {o[0][1].name: EXTRA_OF_INDEX_TYPE.get(k) for k, o in every.index_types.items()}
     missing = EXTRA_OF_INDEX_TYPE.keys() - every.index_types.keys()
     installable = {name if k == key else k: EXTRA_OF_INDEX_TYPE[k] for k in missing}
-    look = PluginLookup("an index type", name, known, installable)
-    return not_found(look, _left_out(every))
+    return _not_found(every, "an index type", name, known, installable)
 
 
 def _no_handler(every: AllOffers, what: str, key: str, known: Iterable[str]) -> PluginNotFoundError:
     extras = {name: EXTRA_OF_HANDLER.get(name) for name in known}
-    return not_found(PluginLookup(what, key, extras, EXTRA_OF_HANDLER), _left_out(every))
+    return _not_found(every, what, key, extras, EXTRA_OF_HANDLER)
 
 
 def _returning(plugin: object) -> Callable[[], object]:

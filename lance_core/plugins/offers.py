@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias, TypeVar
 
 from lance_core.commits.base import CommitHandlerSpec
+from lance_core.datafile.rewriter_spec import RewriterSpec
 from lance_core.encodings.kernels import kernel_table
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion, FileVersionSpec
@@ -49,6 +50,7 @@ class AllOffers:
     sql_functions: Offers[SqlFunctionSpec]
     searches: Offers[SearchSpec]
     analyzers: Offers[AnalyzerSpec]
+    rewriters: Offers[RewriterSpec]
 
     def source_of(self, spec: Descriptor) -> PluginSource | None:
         """The plugin that provides ``spec``, None if none does."""
@@ -120,6 +122,7 @@ def all_offers(
         ),
         searches=_by_key((c.source, s, s.name) for c in contributions for s in c.searches),
         analyzers=_by_key((c.source, s, s.name) for c in contributions for s in c.analyzers),
+        rewriters=_by_key((c.source, s, s.name) for c in contributions for s in c.rewriters),
     )
 
 

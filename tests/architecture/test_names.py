@@ -28,6 +28,7 @@ PARTICIPLES = {
 MIN_LINES = 40
 SMALL = {
     "lance_core.datafile.container_messages": "generated messages, which plugins may not import",
+    "lance_core.encodings.layout_messages": "generated messages, which plugins may not import",
     "lance_core.dataset.maintenance.drop": "a verb of its own",
     "lance_core.dataset.read.columns.prune_struct_fields": "an idea beside projections",
     "lance_core.encodings.kernels.numpy.chunk_rows": "a kernel of the table, as its siblings",

@@ -13,7 +13,8 @@ ROOT = Path(__file__).parents[2]
 
 INSTALLED = {
     *("google", "hypothesis", "numpy", "packaging", "pluggy", "pyarrow", "pyroaring", "pytest"),
-    *("lance_core", "lance_core_explorer", "lance_core_functions", "lance_core_indices"),
+    *("lance_core", "lance_core_compaction", "lance_core_explorer", "lance_core_functions"),
+    "lance_core_indices",
     *("lance_core_lease", "lance_core_legacy", "lance_core_remote", "lance_core_testing"),
     *("lance_core_example_sorted_hash", "scripts", "tests"),
 }

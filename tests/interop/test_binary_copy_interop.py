@@ -16,14 +16,17 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.datafile.binary_copy import merge_groups, pieces
-from lance_core.dataset.maintenance.compaction.binary_copy import (
+from lance_core.dataset.maintenance.compaction.copied_fragments import (
     CopyOptions,
     RewrittenFragments,
     copy_fragments,
-    why_not,
 )
 from lance_core.dataset.values.fragment_metadata import FragmentMetadata
+from lance_core_compaction import merge_groups, pieces
+from lance_core_compaction.binary_copy import (
+    BinaryCopy,
+    why_not,
+)
 from tests.each_case import each_case
 from tests.examples import IS_FULL_RUN
 
@@ -113,7 +116,7 @@ def compact(uri: str, *, target: int = 1 << 40, **options: Any) -> RewrittenFrag
     snapshot = ds.snapshot
     old = list(snapshot.manifest.fragments)
     writing = CopyOptions(target, 1 << 40, snapshot.storage_version, **options)
-    copied = copy_fragments(snapshot, old, writing)
+    copied = copy_fragments(BinaryCopy(), snapshot, old, writing)
     operation = lance_core.LanceOperation
     group = operation.RewriteGroup(
         [FragmentMetadata.of(one, snapshot.live_rows(one)) for one in old],
@@ -162,7 +165,7 @@ def test_files_are_copied_strictly(tmp_path: Path, version: str, by: ModuleType)
     write(uri, by, version)
     expected = lance.dataset(uri).to_table()
     snapshot = lance_core.dataset(uri).snapshot
-    assert why_not(snapshot, list(snapshot.manifest.fragments)) is None
+    assert why_not(snapshot, list(snapshot.manifest.fragments), snapshot.storage_version) is None
     copied = compact(uri, is_strict=True, verify_pages=True)
     assert copied.counts.pages_reencoded == 0
     assert copied.counts.pages_copied >= 3 * len(expected.column_names)

@@ -82,9 +82,9 @@ AREAS = {
         90,
     ),
     "compaction": Area(
-        (_COMPACTION, "lance_core/datafile/binary_copy"),
+        (_COMPACTION, "plugins/compaction/lance_core_compaction"),
         (
-            *(f"{_UNIT}/maintenance/compaction", "tests/unit/datafile/binary_copy"),
+            *(f"{_UNIT}/maintenance/compaction", "tests/unit/compaction"),
             *(
                 "tests/interop/test_binary_copy_interop.py",
                 "tests/interop/test_merged_pages_interop.py",

@@ -15,6 +15,7 @@ from lance_core.encodings.kernels.numpy.fsst_decode import check_lengths
 from lance_core.errors import CorruptFileError
 
 TABLE_BYTES = 8 + 256 * 8 + 256
+"""Bytes of a stored symbol table."""
 
 _MAGIC = 0x46535354
 _ACTIVE = 1 << 24

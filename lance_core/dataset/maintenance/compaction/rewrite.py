@@ -1,7 +1,7 @@
 """Write the live rows of fragments as new fragments: the work of one task, before its commit.
 
-Rows are decoded and encoded again, or pages are copied, as the mode of the compaction says. The
-columns of each new fragment are in one file.
+Rows are decoded and encoded again. If the mode of the compaction allows it and a plugin is
+installed that does so, pages are copied. The columns of each new fragment are in one file.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 
-from lance_core.datafile.binary_copy.file_copy import CopyCounts
 from lance_core.datafile.file_output import FileOptions
-from lance_core.dataset.maintenance.compaction import binary_copy
-from lance_core.dataset.maintenance.compaction.binary_copy import RewrittenFragments
+from lance_core.datafile.fragment_rewriter import RewriteCounts
+from lance_core.dataset.maintenance.compaction.copied_fragments import (
+    CopyOptions,
+    RewrittenFragments,
+    copy_fragments,
+)
 from lance_core.dataset.maintenance.compaction.field_groups import page_bytes, write_by_groups
 from lance_core.dataset.maintenance.compaction.options import CompactionMode, CompactionSettings
 from lance_core.dataset.maintenance.compaction.stored_rows import all_rows, rows_plan
@@ -33,6 +36,7 @@ from lance_core.dataset.write.fragment_writer import (
 from lance_core.dataset.write.legacy_dictionaries import with_dictionaries
 from lance_core.encodings.decoding import RowRange
 from lance_core.errors import CompactionError, CorruptFileError
+from lance_core.plugins import get_manager
 from lance_core.schema import check_storable, has_blobs
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.row_ids.row_lineage import RowLineage
@@ -43,6 +47,9 @@ MAX_EXPANSION = 16
 
 PAGE_BYTES = 24 << 20
 """Maximum bytes of the rows that wait for their pages, over all columns (8 MiB for each)."""
+
+COPY = "binary_copy"
+"""The name of the rewriter that copies pages (`RewriterSpec`)."""
 
 Advance = Callable[[int], object]
 
@@ -59,8 +66,9 @@ def rewrite(
     With stable row ids the rows keep their ids and versions. ``advance`` is called with numbers of
     written rows. After a failure all new files are removed.
 
-    Raises `CompactionError` if a copy of all pages is required but not possible, `CorruptFileError`
-    for corrupt files, and the errors of the store.
+    Raises `CompactionError` if a copy of all pages is required but not possible,
+    `PluginNotFoundError` if it is required and no plugin copies pages, `CorruptFileError` for
+    corrupt files, and the errors of the store.
     """
     # A table does not need metadata of the files that are about to be replaced.
     snapshot = snapshot.with_own_caches()
@@ -80,7 +88,7 @@ def rewrite(
         new = files.data
         if snapshot.manifest.uses_stable_row_ids:
             new = _with_lineage(snapshot, fragments, new)
-        counts = CopyCounts() if copied is None else copied.counts
+        counts = RewriteCounts() if copied is None else copied.counts
         return RewrittenFragments(tuple(new), counts)
 
 
@@ -99,15 +107,16 @@ def _copied(
 ) -> RewrittenFragments | None:
     """The fragments copied page by page, None if they have to be encoded."""
     mode, version = settings.compaction_mode, settings.file_version
-    if mode is CompactionMode.REENCODE:
+    is_strict = mode is CompactionMode.FORCE_BINARY_COPY
+    if mode is CompactionMode.REENCODE or not (is_strict or get_manager().has_rewriter(COPY)):
         return None
-    if mode is CompactionMode.FORCE_BINARY_COPY:
-        reason = binary_copy.why_not(snapshot, fragments, version)
-        if reason is not None:
-            raise CompactionError(f"binary copy is not supported: {reason}")
-    elif binary_copy.why_no_pages(snapshot, fragments, version) is not None:
+    rewriter = get_manager().rewriter(COPY)
+    reason = rewriter.why_not(snapshot, fragments, version, is_strict=is_strict)
+    if reason is not None and is_strict:
+        raise CompactionError(f"binary copy is not supported: {reason}")
+    if reason is not None:
         return None
-    options = binary_copy.CopyOptions(
+    options = CopyOptions(
         target_rows=_file_rows(snapshot, fragments, settings),
         max_bytes=settings.max_bytes_per_file or DEFAULT_MAX_BYTES_PER_FILE,
         version=version,
@@ -115,9 +124,9 @@ def _copied(
         advance=advance,
         done=done,
         verify_pages=settings.verify_pages,
-        is_strict=mode is CompactionMode.FORCE_BINARY_COPY,
+        is_strict=is_strict,
     )
-    return binary_copy.copy_fragments(snapshot, fragments, options)
+    return copy_fragments(rewriter, snapshot, fragments, options)
 
 
 def _report(progress: FragmentWriteProgress | None, fragments: Sequence[Fragment]) -> None:

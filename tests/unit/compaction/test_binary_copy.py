@@ -13,15 +13,10 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.datafile.binary_copy import joined_pages, merge_groups, pieces
-from lance_core.datafile.binary_copy import source_pages as source_pages_module
-from lance_core.datafile.binary_copy.source_pages import source_pages
-from lance_core.dataset.maintenance.compaction.binary_copy import (
+from lance_core.dataset.maintenance.compaction.copied_fragments import (
     CopyOptions,
     RewrittenFragments,
     copy_fragments,
-    why_no_pages,
-    why_not,
 )
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.dispatch import decode_field
@@ -34,6 +29,14 @@ from lance_core.errors import (
 )
 from lance_core.store.local import LocalStore, store
 from lance_core.store.local.disk import Disk
+from lance_core_compaction import joined_pages, merge_groups, pieces
+from lance_core_compaction import source_pages as source_pages_module
+from lance_core_compaction.binary_copy import (
+    BinaryCopy,
+    why_no_pages,
+    why_not,
+)
+from lance_core_compaction.source_pages import source_pages
 from tests.each_case import each_case
 
 VERSIONS = ("2.0", "2.1", "2.2")
@@ -64,13 +67,14 @@ def snapshot_of(uri: Path) -> Snapshot:
 
 def copy(snapshot: Snapshot, **options: Any) -> RewrittenFragments:
     writing = CopyOptions(1 << 40, 1 << 40, snapshot.storage_version, **options)
-    return copy_fragments(snapshot, list(snapshot.manifest.fragments), writing)
+    return copy_fragments(BinaryCopy(), snapshot, list(snapshot.manifest.fragments), writing)
 
 
 def reason(uri: Path, version: FileVersion | None = None) -> tuple[str | None, str | None]:
     """Why neither all pages nor any page can be copied."""
     snapshot = snapshot_of(uri)
     fragments = list(snapshot.manifest.fragments)
+    version = version or snapshot.storage_version
     return why_not(snapshot, fragments, version), why_no_pages(snapshot, fragments, version)
 
 
@@ -176,7 +180,7 @@ def test_fragments_without_live_rows_leave_nothing(tmp_path: Path) -> None:
     assert [one.physical_rows for one in copied.fragments] == [401]
     snapshot = snapshot_of(tmp_path / "t")
     empty = CopyOptions(10, 10, snapshot.storage_version)
-    assert copy_fragments(snapshot, [], empty).fragments == ()
+    assert copy_fragments(BinaryCopy(), snapshot, [], empty).fragments == ()
 
 
 def damage(path: Path, at: int, data: bytes) -> None:
@@ -260,7 +264,7 @@ def test_finished_files_are_listed_for_the_caller_to_remove(tmp_path: Path) -> N
     writing = CopyOptions(200, 1 << 40, snapshot.storage_version)
     (tmp_path / "t" / "data" / fragments[2].files[0].path).unlink()
     with pytest.raises(ObjectNotFoundError):
-        copy_fragments(snapshot, fragments, writing)
+        copy_fragments(BinaryCopy(), snapshot, fragments, writing)
     names = {file.path for one in writing.done for file in one.files}
     assert len(names) == 2
     assert data_files(tmp_path / "t") == names | {one.files[0].path for one in fragments[:2]}

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lance_core.byte_ranges import BufferSlices, ByteRange, RangeArrays
-from lance_core.concurrency.fork_safe import cached_property
-from lance_core.datafile.binary_copy.source_pages import SourcePages
-from lance_core.datafile.joined_ranges import JoinedRanges
-from lance_core.datafile.varints import Ints
-from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import ObjectStore
-from lance_core.store.local.libc import populate
-from lance_core.store.ranges import slice_ranges
+from lance_core.hookspecs.concurrency import cached_property
+from lance_core.hookspecs.rewriters import BufferSlices, Ints, JoinedRanges, RangeArrays, populate
+from lance_core.hookspecs.stores import ByteRange, ObjectStore, slice_ranges
+from lance_core_compaction.source_pages import SourcePages
 
 
 @dataclass(frozen=True, slots=True)

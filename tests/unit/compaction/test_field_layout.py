@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from lance_core.datafile.binary_copy.field_layout import field_layouts
 from lance_core.encodings.version import FileVersion
 from lance_core.schema import Schema
+from lance_core_compaction.field_layout import field_layouts
 from tests.each_case import each_case
 
 INT = pa.int32()

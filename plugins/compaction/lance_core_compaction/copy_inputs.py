@@ -9,25 +9,29 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.concurrency.pools import IO_THREADS, in_order
-from lance_core.datafile.binary_copy.field_layout import FieldLayout
-from lance_core.datafile.binary_copy.file_bytes import SourceFile
-from lance_core.datafile.binary_copy.file_copy import STANDARD_ENCODING, CopyInput
-from lance_core.datafile.binary_copy.pieces import NO_COPY, SourceRows
-from lance_core.datafile.binary_copy.source_pages import RawColumns, SourcePages, source_pages
-from lance_core.datafile.fast.joined_files import FilePart, read_columns
-from lance_core.datafile.reader import FileReader
-from lance_core.datafile.varints import Ints
-from lance_core.dataset.snapshot.snapshot import Snapshot
-from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
-from lance_core.store.base import COPY_BYTES, ObjectStore
-from lance_core.table.fragments.data_file import DataFile
-from lance_core.table.fragments.fragment import Fragment
+from lance_core.hookspecs.file_versions import FileVersion
+from lance_core.hookspecs.rewriters import (
+    IO_THREADS,
+    DataFile,
+    FilePart,
+    FileReader,
+    Fragment,
+    Ints,
+    SourceTable,
+    in_order,
+    read_columns,
+)
+from lance_core.hookspecs.stores import COPY_BYTES, ObjectStore
+from lance_core_compaction.field_layout import FieldLayout
+from lance_core_compaction.file_bytes import SourceFile
+from lance_core_compaction.file_copy import STANDARD_ENCODING, CopyInput
+from lance_core_compaction.pieces import NO_COPY, SourceRows
+from lance_core_compaction.source_pages import RawColumns, SourcePages, source_pages
 
 
 def copy_inputs(
-    snapshot: Snapshot,
+    table: SourceTable,
     fragments: Sequence[Fragment],
     layouts: Sequence[FieldLayout],
     version: FileVersion,
@@ -42,42 +46,42 @@ def copy_inputs(
     `ObjectNotFoundError`.
     """
     named = [file for fragment in fragments for file in fragment.files]
-    sources = _sources(snapshot, named, version, is_strict)
-    table, sources_by_number = _source_pages(sources, is_strict)
+    sources = _sources(table, named, version, is_strict)
+    pages, sources_by_number = _source_pages(sources, is_strict)
     is_standard = np.array(
-        [encoding == STANDARD_ENCODING for encoding in table.encodings], np.bool_
+        [encoding == STANDARD_ENCODING for encoding in pages.encodings], np.bool_
     )
     if is_strict and not is_standard.all():
         raise UnsupportedFeatureError("a column has an encoding of its own")
     first_column = np.full(len(named) + 1, NO_COPY)
-    first_column[list(sources_by_number)] = table.first_column[:-1]
+    first_column[list(sources_by_number)] = pages.first_column[:-1]
     columns = _columns(fragments, layouts, first_column, is_standard)
     rows = [
         SourceRows(
-            snapshot.physical_rows(fragment),
-            _deleted(snapshot, fragment),
+            table.physical_rows(fragment),
+            _deleted(table, fragment),
             own,
             f"fragment {fragment.id}",
         )
         for fragment, own in zip(fragments, columns, strict=True)
     ]
     files = [
-        SourceFile(_store(snapshot, named[number]), source.path, batch_bytes, source.content)
+        SourceFile(_store(table, named[number]), source.path, batch_bytes, source.content)
         for number, source in sources_by_number.items()
     ]
-    return CopyInput(files, table, rows)
+    return CopyInput(files, pages, rows)
 
 
-def _store(snapshot: Snapshot, file: DataFile) -> ObjectStore:
-    return snapshot.store_of(snapshot.base(file.base_id))
+def _store(table: SourceTable, file: DataFile) -> ObjectStore:
+    return table.store_of(table.base(file.base_id))
 
 
 _NO_ROWS = np.empty(0, np.int64)
 
 
-def _deleted(snapshot: Snapshot, fragment: Fragment) -> Ints:
+def _deleted(table: SourceTable, fragment: Fragment) -> Ints:
     """The ascending offsets of the deleted rows."""
-    offsets = snapshot.deleted_offsets(fragment)
+    offsets = table.deleted_offsets(fragment)
     return _NO_ROWS if offsets is None else offsets.astype(np.int64)
 
 
@@ -90,15 +94,15 @@ class _Source(NamedTuple):
 
 
 def _sources(
-    snapshot: Snapshot, files: Sequence[DataFile], version: FileVersion, is_strict: bool
+    table: SourceTable, files: Sequence[DataFile], version: FileVersion, is_strict: bool
 ) -> list[_Source | None]:
     """The files, with None for those from which no page can be copied."""
-    alike = _alike_sources(snapshot, files, version)
+    alike = _alike_sources(table, files, version)
     if alike is not None:
         return alike
-    readers: Iterator[FileReader] = map(snapshot.reader, files)
-    if snapshot.is_io_bound:
-        readers = in_order(snapshot.reader, files, IO_THREADS, is_io_bound=True)
+    readers: Iterator[FileReader] = map(table.reader, files)
+    if table.is_io_bound:
+        readers = in_order(table.reader, files, IO_THREADS, is_io_bound=True)
     sources: list[_Source | None] = []
     known = _NumColumns()
     for file, reader in zip(files, readers, strict=True):
@@ -110,18 +114,18 @@ def _sources(
 
 
 def _alike_sources(
-    snapshot: Snapshot, files: Sequence[DataFile], version: FileVersion
+    table: SourceTable, files: Sequence[DataFile], version: FileVersion
 ) -> list[_Source | None] | None:
     """All files, if they are local, alike, and pages of each can be copied; else None."""
     bases = {file.base_id for file in files}
     sizes = [file.trusted_size for file in files]
-    if snapshot.is_io_bound or len(bases) != 1 or None in sizes:
+    if table.is_io_bound or len(bases) != 1 or None in sizes:
         return None
-    base = snapshot.base(bases.pop())
+    base = table.base(bases.pop())
     pairs = zip(files, sizes, strict=True)
     parts = [FilePart(file.store_path(base), size or 0, 0) for file, size in pairs]
     try:
-        joined = read_columns(snapshot.store_of(base), parts)
+        joined = read_columns(table.store_of(base), parts)
     except (CorruptFileError, UnsupportedFeatureError):
         return None  # opening one after another finds the reason
     known = _NumColumns()

@@ -10,36 +10,44 @@ import numpy as np
 import pyarrow as pa
 from google.protobuf.empty_pb2 import Empty
 
-from lance_core._pb.encodings_v2_0_pb2 import ColumnEncoding
-from lance_core.datafile.binary_copy.field_layout import FieldLayout
-from lance_core.datafile.binary_copy.file_bytes import FileBytes
-from lance_core.datafile.binary_copy.pieces import EncodedRows
-from lance_core.datafile.binary_copy.source_pages import SourcePages
-from lance_core.datafile.column_metadata import ColumnParser, PageEncoding
-from lance_core.datafile.joined_ranges import GAP
-from lance_core.datafile.varints import Ints
-from lance_core.encodings.arrow.fixed_width import bit_width, has_fixed_width
-from lance_core.encodings.arrow.memory_pool import concat_arrays, low_retention_pool
-from lance_core.encodings.arrow.numpy_values import from_numpy
-from lance_core.encodings.arrow.spans import edges_of, spans_index
-from lance_core.encodings.arrow.split import split_columns
-from lance_core.encodings.arrow.strings import is_plain
-from lance_core.encodings.arrow.take import take_rows
-from lance_core.encodings.context import DecodeContext
-from lance_core.encodings.decoding import (
+from lance_core.hookspecs.arrays import (
+    concat_arrays,
+    edges_of,
+    from_numpy,
+    has_fixed_width,
+    spans_index,
+)
+from lance_core.hookspecs.file_versions import (
+    DecodeContext,
     Decoding,
+    Field,
+    FileVersion,
     RowRange,
     Rows,
-    packed_rows,
-    run_decoding,
     run_interleaved,
 )
-from lance_core.encodings.dispatch import decode_field
-from lance_core.encodings.page import Column
-from lance_core.encodings.page_arrays import PageArrays
-from lance_core.encodings.registry import EncodingRegistry
-from lance_core.encodings.version import FileVersion
-from lance_core.schema import Field
+from lance_core.hookspecs.rewriters import (
+    GAP,
+    Column,
+    ColumnEncoding,
+    ColumnParser,
+    EncodingRegistry,
+    Ints,
+    PageArrays,
+    PageEncoding,
+    bit_width,
+    decode_field,
+    is_plain,
+    low_retention_pool,
+    packed_rows,
+    run_decoding,
+    split_columns,
+    take_rows,
+)
+from lance_core_compaction.field_layout import FieldLayout
+from lance_core_compaction.file_bytes import FileBytes
+from lance_core_compaction.pieces import EncodedRows
+from lance_core_compaction.source_pages import SourcePages
 
 _VALUES = ColumnEncoding(values=Empty())
 
@@ -198,7 +206,7 @@ class JoinedPages:
         table, pages = self._table, np.concatenate(pages_of_fields)
         # Decoders read pages together whose positions ascend; those of the next field would not.
         copies = np.repeat(np.arange(len(pages_of_fields)), list(map(len, pages_of_fields)))
-        messages, kinds = self._messages(pages)
+        messages, numbers_of_messages = self._messages(pages)
         counts = table.num_buffers_of(pages)
         buffers = spans_index(table.first_buffer[pages], table.first_buffer[pages + 1])
         owners = np.repeat(table.files_of(pages), counts)
@@ -207,7 +215,7 @@ class JoinedPages:
         rows = table.rows[pages]
         arrays = PageArrays(
             [self._encoding(message) for message in messages],
-            kinds,
+            numbers_of_messages,
             rows,
             edges_of(counts),
             begins,

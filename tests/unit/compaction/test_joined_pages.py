@@ -9,14 +9,14 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.datafile.binary_copy import joined_pages
-from lance_core.datafile.binary_copy.field_layout import field_layouts
-from lance_core.datafile.binary_copy.file_bytes import FileBytes
-from lance_core.datafile.binary_copy.joined_pages import JoinedPages, value_bytes
-from lance_core.datafile.binary_copy.pieces import EncodedRows, pieces_of_fields
 from lance_core.datafile.column_metadata import ColumnParser
-from lance_core.dataset.maintenance.compaction.copy_inputs import copy_inputs
 from lance_core.schema import Schema
+from lance_core_compaction import joined_pages
+from lance_core_compaction.copy_inputs import copy_inputs
+from lance_core_compaction.field_layout import field_layouts
+from lance_core_compaction.file_bytes import FileBytes
+from lance_core_compaction.joined_pages import JoinedPages, value_bytes
+from lance_core_compaction.pieces import EncodedRows, pieces_of_fields
 from tests.each_case import each_case
 
 

@@ -8,47 +8,46 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout, PageLayout
-from lance_core.byte_ranges import BufferSlices, BytesLike
-from lance_core.datafile.binary_copy.file_bytes import FileBytes
-from lance_core.datafile.binary_copy.merge_groups import (
+from lance_core.errors import CorruptFileError, PluginError
+from lance_core.hookspecs.file_versions import DecodeContext
+from lance_core.hookspecs.rewriters import (
+    GAP,
+    BufferSlices,
+    CodeForm,
+    ColumnParser,
+    EncodeContext,
+    Encoded,
+    FixedWidth,
+    ForeignEncoding,
+    Ints,
+    LayoutPage,
+    Levels,
+    MiniBlockLayout,
+    NumberForm,
+    PageForm,
+    PageLayout,
+    StoredPages,
+    encode_levels,
+    joined_bits,
+    joined_levels,
+    joined_numbers,
+    low_retention_pool,
+    merge_ends,
+    merged_encoding,
+    mini_block_page,
+    numbers_of,
+    packed_numbers,
+    repacked_page,
+    shared_codes,
+)
+from lance_core.hookspecs.stores import BytesLike
+from lance_core_compaction.file_bytes import FileBytes
+from lance_core_compaction.merge_groups import (
     MINI_BLOCK_BUFFERS,
     MergedPages,
     merge_groups,
 )
-from lance_core.datafile.binary_copy.source_pages import SourcePages
-from lance_core.datafile.column_metadata import ColumnParser
-from lance_core.datafile.joined_ranges import GAP
-from lance_core.datafile.varints import Ints
-from lance_core.encodings.arrow.fixed_width import joined_bits
-from lance_core.encodings.arrow.memory_pool import low_retention_pool
-from lance_core.encodings.context import DecodeContext, EncodeContext
-from lance_core.encodings.mergeable_pages import (
-    CodeForm,
-    NumberForm,
-    PageForm,
-    merge_ends,
-    merged_encoding,
-)
-from lance_core.encodings.page import ForeignEncoding
-from lance_core.encodings.v2_1.codecs.base import Encoded
-from lance_core.encodings.v2_1.codecs.values import FixedWidth
-from lance_core.encodings.v2_1.levels.repdef import Levels
-from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage
-from lance_core.encodings.v2_1.pages.mini_block.code_pages import shared_codes
-from lance_core.encodings.v2_1.pages.mini_block.number_pages import (
-    joined_numbers,
-    numbers_of,
-    packed_numbers,
-    repacked_page,
-)
-from lance_core.encodings.v2_1.pages.mini_block.stored_pages import (
-    StoredPages,
-    joined_levels,
-)
-from lance_core.encodings.v2_1.pages.mini_block.writer import mini_block_page
-from lance_core.encodings.v2_1.selection.blocks import encode_levels
-from lance_core.errors import CorruptFileError, PluginError
+from lance_core_compaction.source_pages import SourcePages
 
 MAX_KEPT_BYTES = 4 << 20
 """Maximum bytes of freed buffers that are kept for the next pages, which are about as large."""
@@ -135,15 +134,15 @@ class PageMerges:
         """Numbers or FSST codes, which are unpacked and packed again."""
         if isinstance(merged.forms[0], CodeForm):
             return self._codes(pages)
-        kinds = [
+        codecs = [
             (form.codec.name, form.levels) for form in merged.forms if isinstance(form, NumberForm)
         ]
-        edges = [number for number in range(1, len(kinds)) if kinds[number] != kinds[number - 1]]
-        if not edges and kinds[0] == ("inline_bitpacking", b""):
+        edges = [number for number in range(1, len(codecs)) if codecs[number] != codecs[number - 1]]
+        if not edges and codecs[0] == ("inline_bitpacking", b""):
             return repacked_page(self._message(pages, 0), self._stored(pages), self._context)
-        values, levels = self._numbers(pages, [0, *edges, len(kinds)])
+        values, levels = self._numbers(pages, [0, *edges, len(codecs)])
         # If any page is packed, the merged one is.
-        packed = (number for number, (codec, _) in enumerate(kinds) if codec != "flat")
+        packed = (number for number, (codec, _) in enumerate(codecs) if codec != "flat")
         message = self._message(pages, next(packed, 0))
         return self._page(message, levels, packed_numbers(message, values, self._context))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from functools import partial
 from itertools import chain
@@ -11,39 +12,34 @@ from typing import Any
 
 import pyarrow as pa
 
-from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, SimpleStruct
-from lance_core.byte_ranges import BytesLike
-from lance_core.datafile.aligned_output import VALUES_ENCODING, AlignedOutput
-from lance_core.datafile.binary_copy.copied_pages import PageCopies
-from lance_core.datafile.binary_copy.field_layout import FieldLayout
-from lance_core.datafile.binary_copy.file_bytes import FileBytes, SourceFile
-from lance_core.datafile.binary_copy.joined_pages import MAX_FIELDS, JoinedPages, value_bytes
-from lance_core.datafile.binary_copy.pieces import CopiedPages, EncodedRows, Piece, SourceRows
-from lance_core.datafile.binary_copy.source_pages import SourcePages
-from lance_core.datafile.column_metadata import (
+from lance_core.errors import CorruptFileError
+from lance_core.hookspecs.file_versions import Field, FileVersion, FileWriteResult, Schema
+from lance_core.hookspecs.rewriters import (
+    VALUES_ENCODING,
+    AlignedOutput,
+    ArrayEncoding,
+    EncodedPage,
+    EncodingRegistry,
+    FieldEncoder,
+    Parts,
+    RewriteCounts,
+    RowReader,
+    SimpleStruct,
+    as_ready,
+    field_encoder,
+    low_retention_pool,
+    page_limits,
     serialize_column,
     serialize_column_encoding,
     serialize_page,
 )
-from lance_core.datafile.file_output import FileWriteResult
-from lance_core.datafile.page_limits import page_limits
-from lance_core.datafile.parallel import as_ready
-from lance_core.encodings.arrow.memory_pool import low_retention_pool
-from lance_core.encodings.context import FieldEncoder
-from lance_core.encodings.dispatch import field_encoder
-from lance_core.encodings.page import EncodedPage
-from lance_core.encodings.registry import EncodingRegistry
-from lance_core.encodings.version import FileVersion
-from lance_core.errors import CorruptFileError
-from lance_core.lazy_dataclass import dataclass
-from lance_core.schema import Field, Schema
-from lance_core.store.base import ObjectWriter
-
-Parts = Sequence[tuple[int, int, int]]
-
-RowReader = Callable[[Sequence[Field], Parts], Iterable[Sequence[pa.Array]]]
-"""Reads the live rows of parts (source, start, stop) of fields: arrays of their storage types."""
-
+from lance_core.hookspecs.stores import BytesLike, ObjectWriter
+from lance_core_compaction.copied_pages import PageCopies
+from lance_core_compaction.field_layout import FieldLayout
+from lance_core_compaction.file_bytes import FileBytes, SourceFile
+from lance_core_compaction.joined_pages import MAX_FIELDS, JoinedPages, value_bytes
+from lance_core_compaction.pieces import CopiedPages, EncodedRows, Piece, SourceRows
+from lance_core_compaction.source_pages import SourcePages
 
 STANDARD_ENCODING = serialize_column_encoding(VALUES_ENCODING)[2:]
 """The serialized ``Encoding`` of all columns that pages are copied from, without tag and length.
@@ -61,15 +57,6 @@ that threads share them, and few rows are in memory. Memory of this size is used
 PAGE_BYTES = 1 << 20
 """Maximum bytes of the rows of a field that wait for a page. Most fields are read in one window of
 more than half of that, which becomes a page without a copy."""
-
-
-@dataclass(slots=True)
-class CopyCounts:
-    """What was done to write files."""
-
-    pages_copied: int = 0
-    pages_reencoded: int = 0
-    bytes_copied: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +124,7 @@ class FileCopy:
         read: RowReader,
         pieces: Sequence[Sequence[Piece]],
         num_rows: int,
-        counts: CopyCounts,
+        counts: RewriteCounts,
     ) -> FileWriteResult:
         """Write the ``pieces`` of each field, and add to ``counts``.
 

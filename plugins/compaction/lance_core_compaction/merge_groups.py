@@ -13,18 +13,19 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lance_core.byte_ranges import ByteRange, byte_ranges
-from lance_core.datafile.binary_copy.source_pages import SourcePages
-from lance_core.datafile.column_metadata import ColumnParser
-from lance_core.datafile.varints import Ints
-from lance_core.encodings.compression.fsst import TABLE_BYTES
-from lance_core.encodings.mergeable_pages import (
+from lance_core.hookspecs.rewriters import (
+    TABLE_BYTES,
     AnyForm,
     CodeForm,
+    ColumnParser,
+    Ints,
     NumberForm,
     PageForm,
+    byte_ranges,
     page_form,
 )
+from lance_core.hookspecs.stores import ByteRange
+from lance_core_compaction.source_pages import SourcePages
 
 MIN_READ_BYTES = 128 << 10
 """Minimum bytes of pages to merge that must be read; more requests for smaller ones cost more than

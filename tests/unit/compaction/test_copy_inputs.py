@@ -10,10 +10,10 @@ from unittest import mock
 import pytest
 
 import lance_core
-from lance_core.datafile.binary_copy.field_layout import field_layouts
-from lance_core.dataset.maintenance.compaction.copy_inputs import copy_inputs
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.errors import CorruptFileError
+from lance_core_compaction.copy_inputs import copy_inputs
+from lance_core_compaction.field_layout import field_layouts
 from tests.each_case import each_case
 from tests.unit.dataset.maintenance.compaction.compaction_tables import table_of
 

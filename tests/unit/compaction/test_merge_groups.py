@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from lance_core.byte_ranges import ByteRange
-from lance_core.datafile.binary_copy.merge_groups import (
+from lance_core.encodings.mergeable_pages import AnyForm, CodeForm, NumberForm, PageForm
+from lance_core.encodings.v2_1.pages.mini_block.number_pages import NumberCodec
+from lance_core_compaction.merge_groups import (
     MAX_NULLABLE_ROWS,
     MAX_NUMBER_BYTES,
     MAX_PAGE_BYTES,
@@ -19,8 +21,6 @@ from lance_core.datafile.binary_copy.merge_groups import (
     _ranges,
     _runs,
 )
-from lance_core.encodings.mergeable_pages import AnyForm, CodeForm, NumberForm, PageForm
-from lance_core.encodings.v2_1.pages.mini_block.number_pages import NumberCodec
 from tests.each_case import each_case
 
 

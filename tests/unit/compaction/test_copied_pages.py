@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from lance_core.datafile.aligned_output import AlignedOutput
-from lance_core.datafile.binary_copy.copied_pages import BLOCK, _append_runs, copy_runs
-from lance_core.datafile.binary_copy.file_bytes import SourceFile
 from lance_core.encodings.version import FileVersion
 from lance_core.store.memory import MemoryStore, Objects
+from lance_core_compaction.copied_pages import BLOCK, _append_runs, copy_runs
+from lance_core_compaction.file_bytes import SourceFile
 
 LARGE = 600 << 10
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lance_core.encodings.version import FileVersion
-from lance_core.lazy_dataclass import dataclass
-from lance_core.schema import Field
+from lance_core.hookspecs.file_versions import Field, FileVersion
 
 
 @dataclass(frozen=True, slots=True)

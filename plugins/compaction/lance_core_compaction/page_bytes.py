@@ -7,13 +7,20 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from lance_core.byte_ranges import JoinSlices
-from lance_core.datafile.binary_copy.source_pages import SourcePages
-from lance_core.datafile.column_metadata import COLUMN_PAGES_TAG
-from lance_core.datafile.page_messages import PAGE_OFFSETS, PAGE_PRIORITY
-from lance_core.datafile.varints import Bytes, Ints, Ragged, encode, tagged
-from lance_core.datafile.varints import merged as merge_items
-from lance_core.encodings.arrow.spans import edges_of
+from lance_core.hookspecs.arrays import edges_of
+from lance_core.hookspecs.rewriters import (
+    COLUMN_PAGES_TAG,
+    PAGE_OFFSETS,
+    PAGE_PRIORITY,
+    ByteArray,
+    Ints,
+    JoinSlices,
+    Ragged,
+    encode_varints,
+    merged_items,
+    tagged_items,
+)
+from lance_core_compaction.source_pages import SourcePages
 
 
 class PageBytes:
@@ -29,11 +36,11 @@ class PageBytes:
         counts = table.num_buffers_of(pages)
         present = counts > 0
         starts, stops = table.middle_starts[pages], table.middle_stops[pages]
-        positions = merge_items(encode(offsets), counts)
-        sizes = tagged(PAGE_OFFSETS, encode(positions[1]), present)
-        priority = tagged(PAGE_PRIORITY, encode(priorities), priorities > 0)
+        positions = merged_items(encode_varints(offsets), counts)
+        sizes = tagged_items(PAGE_OFFSETS, encode_varints(positions[1]), present)
+        priority = tagged_items(PAGE_PRIORITY, encode_varints(priorities), priorities > 0)
         length = sizes[1] + positions[1] + (stops - starts) + priority[1]
-        tags = tagged(COLUMN_PAGES_TAG, encode(length), np.ones(len(pages), np.bool_))
+        tags = tagged_items(COLUMN_PAGES_TAG, encode_varints(length), np.ones(len(pages), np.bool_))
         raw = np.frombuffer(table.raw, np.uint8)
         parts = [_Part.of(item) for item in (tags, sizes, positions)]
         parts += [_Part(raw, starts, stops), _Part.of(priority)]
@@ -54,7 +61,7 @@ class PageBytes:
 class _Part(NamedTuple):
     """A part of each message: its bytes from ``starts`` to ``stops`` of ``data``."""
 
-    data: Bytes
+    data: ByteArray
     starts: Ints
     stops: Ints
 

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.datafile.binary_copy.source_pages import _long_varint, source_pages
 from lance_core.datafile.metadata import Columns
 from lance_core.datafile.reader import FileReader
 from lance_core.errors import CorruptFileError, LanceError, UnsupportedFeatureError
+from lance_core_compaction.source_pages import _long_varint, source_pages
 from tests.each_case import each_case
 
 

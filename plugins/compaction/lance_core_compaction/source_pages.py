@@ -9,19 +9,25 @@ the last change in a copy.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from lance_core.concurrency.fork_safe import cached_property
-from lance_core.datafile.column_metadata import COLUMN_ENCODING_TAG, COLUMN_PAGES_TAG
-from lance_core.datafile.footer import TABLE_ENTRY
-from lance_core.datafile.page_messages import SLACK, PageMessages, single_pages
-from lance_core.datafile.varints import Bytes, Ints
-from lance_core.encodings.arrow.spans import edges_of
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
-from lance_core.lazy_dataclass import dataclass
+from lance_core.hookspecs.arrays import edges_of
+from lance_core.hookspecs.concurrency import cached_property
+from lance_core.hookspecs.rewriters import (
+    COLUMN_ENCODING_TAG,
+    COLUMN_PAGES_TAG,
+    SLACK,
+    TABLE_ENTRY,
+    ByteArray,
+    Ints,
+    PageMessages,
+    single_pages,
+)
 
 _COLUMN_BUFFERS = frozenset({0x1A, 0x22})
 """Tags of the fields of ``ColumnMetadata`` for buffers outside of pages."""
@@ -172,7 +178,7 @@ class _Columns(NamedTuple):
     stops: Ints
 
 
-def _single_pages(data: Bytes, begins: Ints, ends: Ints) -> _Columns | None:
+def _single_pages(data: ByteArray, begins: Ints, ends: Ints) -> _Columns | None:
     """The columns in the byte ranges if all have one page and the same encoding; else None.
 
     So are the columns of small files, of which there are many.

@@ -8,6 +8,7 @@ again; so are neighbouring units with small pages, because each page has a fixed
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
 from typing import NamedTuple
@@ -15,14 +16,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lance_core.datafile.binary_copy.field_layout import FieldLayout
-from lance_core.datafile.binary_copy.source_pages import SourcePages
-from lance_core.datafile.column_metadata import ColumnParser
-from lance_core.datafile.varints import Ints
-from lance_core.encodings.arrow.spans import edges_of, spans_index
-from lance_core.encodings.nullable_structs import nullable_structs
 from lance_core.errors import CorruptFileError
-from lance_core.lazy_dataclass import dataclass
+from lance_core.hookspecs.arrays import edges_of, spans_index
+from lance_core.hookspecs.rewriters import ColumnParser, Ints, nullable_structs
+from lance_core_compaction.field_layout import FieldLayout
+from lance_core_compaction.source_pages import SourcePages
 
 NO_COPY = -1
 """Instead of a column's number, if its pages cannot be copied."""

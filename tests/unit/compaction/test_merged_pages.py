@@ -9,10 +9,10 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from lance_core.datafile.binary_copy.merge_groups import MergedPages
-from lance_core.datafile.binary_copy.merged_pages import PageMerges
 from lance_core.encodings.mergeable_pages import PageForm
 from lance_core.errors import CorruptFileError
+from lance_core_compaction.merge_groups import MergedPages
+from lance_core_compaction.merged_pages import PageMerges
 
 
 def test_an_error_of_pages_that_are_fine_one_by_one_is_raised() -> None:

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from lance_core.byte_ranges import ByteRange
-from lance_core.datafile.binary_copy import file_bytes
-from lance_core.datafile.binary_copy.file_bytes import FileBytes, SourceFile
 from lance_core.store.memory import MemoryStore, Objects
+from lance_core_compaction import file_bytes
+from lance_core_compaction.file_bytes import FileBytes, SourceFile
 from tests.each_case import each_case
 
 CONTENTS = [bytes(range(100)), bytes(range(100, 200)), b"z" * 300]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.datafile.binary_copy import merge_groups, pieces
+from lance_core_compaction import merge_groups, pieces
 from tests.each_case import each_case
 
 

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from lance_core.byte_ranges import ByteRange, BytesLike
-from lance_core.concurrency.fork_safe import cached_property
-from lance_core.datafile.aligned_output import AlignedOutput
-from lance_core.datafile.binary_copy.file_bytes import FileBytes, SourceFile
-from lance_core.datafile.binary_copy.merge_groups import MergedPages
-from lance_core.datafile.binary_copy.merged_pages import MergedBuffers, PageMerges
-from lance_core.datafile.binary_copy.page_bytes import PageBytes
-from lance_core.datafile.binary_copy.pieces import CopiedPages
-from lance_core.datafile.binary_copy.source_pages import SourcePages
-from lance_core.datafile.column_metadata import serialize_page
-from lance_core.datafile.footer import ALIGNMENT
-from lance_core.datafile.varints import Ints
-from lance_core.encodings.arrow.spans import spans_index
-from lance_core.encodings.context import EncodeContext
-from lance_core.lazy_dataclass import dataclass
+from lance_core.hookspecs.arrays import spans_index
+from lance_core.hookspecs.concurrency import cached_property
+from lance_core.hookspecs.rewriters import (
+    ALIGNMENT,
+    AlignedOutput,
+    EncodeContext,
+    Ints,
+    serialize_page,
+)
+from lance_core.hookspecs.stores import ByteRange, BytesLike
+from lance_core_compaction.file_bytes import FileBytes, SourceFile
+from lance_core_compaction.merge_groups import MergedPages
+from lance_core_compaction.merged_pages import MergedBuffers, PageMerges
+from lance_core_compaction.page_bytes import PageBytes
+from lance_core_compaction.pieces import CopiedPages
+from lance_core_compaction.source_pages import SourcePages
 
 BLOCK = 16 << 10
 """A large run starts at the same position modulo this number of bytes in both files.
