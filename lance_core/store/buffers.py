@@ -15,7 +15,7 @@ def byte_views(data: Buffers) -> list[memoryview]:
 
     Raises `InvalidInputError` for objects without contiguous bytes, such as text.
     """
-    if isinstance(data, Sequence) and not isinstance(data, bytes | bytearray | memoryview | str):
+    if not isinstance(data, bytes | bytearray | memoryview | str) and isinstance(data, Sequence):
         return [byte_view(item) for item in data]
     return [byte_view(data)]
 

@@ -29,6 +29,8 @@ DETACHED = 1 << 63
 _U64_MAX = (1 << 64) - 1
 _MANIFEST_NAME = re.compile(r"(d?)([0-9]{1,20})\.manifest", re.ASCII)
 _DRIVE = re.compile(r"[A-Za-z]:")
+_USUAL_NAME = re.compile(r"[\w-][\w.-]{0,99}", re.ASCII).fullmatch
+"""Matches the names that writers give, which need no closer look."""
 
 
 class NamingScheme(enum.Enum):
@@ -118,7 +120,7 @@ def check_relative(path: str, field: str) -> str:
     segments, ``.`` and ``..`` (also percent-encoded), absolute paths, URLs, drive letters,
     backslashes, control characters, encoded separators and more than 4096 characters.
     """
-    reason = _objection(path)
+    reason = None if _USUAL_NAME(path) else _objection(path)
     if reason is not None:
         raise CorruptFileError(f"path {path[:200]!r} {reason}", field=field)
     return path

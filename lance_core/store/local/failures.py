@@ -67,11 +67,13 @@ def read_error(error: OSError, path: str, where: str) -> OSError:
     return StoreError(f"reading {path!r} in {where} failed: {error}")
 
 
-def _refused(error: OSError, path: str, where: str) -> OSError:
+def refused(error: OSError, path: str, where: str) -> OSError:
+    """The exception for ``error`` of a step before a write is visible: `StoreError`."""
     return StoreError(f"writing {path!r} in {where} failed: {error}")
 
 
-def _refused_or_unknown(error: OSError, path: str, where: str) -> OSError:
+def refused_or_unknown(error: OSError, path: str, where: str) -> OSError:
+    """The exception for ``error`` of a publication: `StoreError` or `OutcomeUnknownError`."""
     error_type = StoreError if error.errno in _NOT_APPLIED else OutcomeUnknownError
     return error_type(f"writing {path!r} in {where}: {error}")
 
@@ -85,11 +87,11 @@ def _unsettled(error: OSError, path: str, where: str) -> OSError:
 reading = partial(_Phase, read_error)
 """Errors in the block of ``reading(path, where)`` are read errors; see `read_error`."""
 
-preparing = partial(_Phase, _refused)
-"""Errors in this block occur before a write is visible: `StoreError`."""
+preparing = partial(_Phase, refused)
+"""Errors in this block are those of `refused`."""
 
-publishing = partial(_Phase, _refused_or_unknown)
-"""Errors in this block are publication errors: `StoreError` or `OutcomeUnknownError`."""
+publishing = partial(_Phase, refused_or_unknown)
+"""Errors in this block are those of `refused_or_unknown`."""
 
 settling = partial(_Phase, _unsettled)
 """Errors in this block occur after a write is visible: `OutcomeUnknownError`."""

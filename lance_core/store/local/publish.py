@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from lance_core.byte_ranges import CopyRanges
 from lance_core.errors import (
     InvalidInputError,
+    LanceError,
     ObjectExistsError,
     ObjectNotFoundError,
     OutcomeUnknownError,
@@ -17,7 +18,13 @@ from lance_core.store.base import PutMode
 from lance_core.store.durability import Durability
 from lance_core.store.local.disk import Disk
 from lance_core.store.local.exclusive import Traces, move, traces
-from lance_core.store.local.failures import preparing, publishing, settling
+from lance_core.store.local.failures import (
+    preparing,
+    publishing,
+    refused,
+    refused_or_unknown,
+    settling,
+)
 from lance_core.store.local.opened_file import FileRange, OpenedFile
 from lance_core.store.local.root import Root, folder_of
 from lance_core.store.local.temporary import temporary_path
@@ -52,19 +59,25 @@ class Publisher:
     def start(self, path: str) -> UnpublishedFile:
         """Create an empty temporary file in the folder of ``path``, and the folder if needed."""
         draft = UnpublishedFile(path, self.root.file(path))
-        with preparing(path, self.root.path):
+        try:
             try:
-                draft.opened = OpenedFile(self.disk.create(draft.temporary))
+                descriptor = self.disk.create(draft.temporary)
             except FileNotFoundError:
                 self._make_folders(draft.folder)
                 self.root.file(path)  # the new folder may be below a link
-                draft.opened = OpenedFile(self.disk.create(draft.temporary))
+                descriptor = self.disk.create(draft.temporary)
+        except OSError as error:
+            raise refused(error, path, self.root.path) from error
+        draft.opened = OpenedFile(descriptor)
         return draft
 
     def write(self, draft: UnpublishedFile, views: Sequence[memoryview], position: int) -> None:
         """Write all bytes of ``views`` from position ``position`` on."""
-        with preparing(draft.path, self.root.path):
-            self.disk.write(_open(draft).fileno(), views, position)
+        descriptor = _open(draft).fileno()
+        try:
+            self.disk.write(descriptor, views, position)
+        except OSError as error:
+            raise refused(error, draft.path, self.root.path) from error
 
     def reserve(self, draft: UnpublishedFile, start: int, size: int) -> None:
         """Expect ``size`` more bytes, from ``start`` on."""
@@ -94,20 +107,26 @@ class Publisher:
 
     def finish(self, draft: UnpublishedFile) -> None:
         """Sync the file if it must be durable, and close it."""
-        with preparing(draft.path, self.root.path):
-            opened = _open(draft)
+        opened = _open(draft)
+        try:
             if self.durability is Durability.durable:
                 self.disk.sync_file(opened.fileno())
             draft.opened = None
             opened.close()
+        except OSError as error:
+            raise refused(error, draft.path, self.root.path) from error
 
     def publish(self, draft: UnpublishedFile, mode: PutMode) -> None:
         """Move a finished file to its path."""
-        with publishing(draft.path, self.root.path):
+        try:
             if mode is PutMode.create:
                 self._move_if_absent(draft)
             else:
                 self.disk.rename(draft.temporary, draft.full_path)
+        except LanceError:
+            raise
+        except OSError as error:
+            raise refused_or_unknown(error, draft.path, self.root.path) from error
         self._sync_folders(draft.path, draft.folder)
 
     def discard(self, draft: UnpublishedFile) -> None:

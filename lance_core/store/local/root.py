@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 
 from lance_core.errors import InvalidPathError
 from lance_core.store.paths import check_folder, check_path
@@ -51,11 +52,16 @@ class Root:
         return target if target.startswith(self._prefix) else None
 
     def _check(self, folder: str) -> None:
-        full_path = self._prefix + folder
-        if self.target_inside(full_path) is None:
-            raise InvalidPathError(f"path {folder!r} is a link that leads out of its root")
-        # A missing folder is not cached: it may become a link that leads outside.
-        if os.path.isdir(full_path):
+        mode, full_path = 0, self._prefix[:-1]
+        for name in folder.split("/"):
+            full_path = f"{full_path}/{name}"
+            try:
+                mode = os.lstat(full_path).st_mode
+            except OSError:
+                return  # a missing folder is not cached: it may become a link that leads outside
+            if stat.S_ISLNK(mode) and self.target_inside(self._prefix + folder) is None:
+                raise InvalidPathError(f"path {folder!r} is a link that leads out of its root")
+        if stat.S_ISDIR(mode) or os.path.isdir(full_path):
             if len(self._inside) >= _MAX_KNOWN:
                 self._inside.clear()
             self._inside.add(folder)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 
 import pyarrow as pa
 
@@ -147,14 +147,15 @@ class LocalStore(ObjectStore):
         return present
 
     def _is_object(self, path: str, full_path: str) -> bool:
-        with contextlib.suppress(OSError):
-            if stat.S_ISREG(os.lstat(full_path).st_mode):
-                return True
-        return bool(super().existing([path]))
+        try:
+            is_file = stat.S_ISREG(os.lstat(full_path).st_mode)
+        except OSError:
+            is_file = False
+        return is_file or bool(super().existing([path]))
 
     def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
         views = byte_views(data)
-        self._write_whole(path, mode, lambda draft: self._publisher.write(draft, views, 0))
+        self._write_whole(path, mode, partial(self._publisher.write, views=views, position=0))
 
     def open_writer(self, path: str) -> ObjectWriter:
         self._files.forget(path)
