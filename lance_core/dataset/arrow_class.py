@@ -38,7 +38,7 @@ class ArrowInstance:
 
 
 def _with_arrow(own: Any) -> Any:
-    if not _ENGINES.isdisjoint(sys.modules):
+    if any(map(sys.modules.__contains__, _ENGINES)):  # `isdisjoint` would visit all modules
         import pyarrow.dataset  # noqa: F401  # so that the engine knows its classes
     arrow = getattr(sys.modules.get("pyarrow._dataset"), own.arrow_name, None)
     if arrow is None or issubclass(own, arrow):
