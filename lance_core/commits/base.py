@@ -97,6 +97,10 @@ class CommitHandler(ABC):
     """True in the handlers of this package alone, whose results need no checks. A class that
     inherits it is checked nevertheless."""
 
+    has_folder: ClassVar[bool] = False
+    """True if a version is the manifest in the table's folder: whoever removes it, removes the
+    version."""
+
     @abstractmethod
     def latest(self) -> ManifestLocation | None:
         """The newest attached version, or None if there is no table.

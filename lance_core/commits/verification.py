@@ -14,7 +14,6 @@ from lance_core.commits import ancestry
 from lance_core.commits.ancestry import Doubt
 from lance_core.commits.base import CommitHandler
 from lance_core.commits.checked_handler import unchecked
-from lance_core.commits.handlers.directory import DirectoryCommitHandler
 from lance_core.commits.history import Version
 from lance_core.commits.new_files import NewFile, check_existence, check_new_files, new_files
 from lance_core.commits.options import FRESH, CommitOptions
@@ -40,7 +39,7 @@ class CommitVerification:
         self._store = store
         self._transaction = transaction
         self._options = options
-        self._has_folder = isinstance(unchecked(handler), DirectoryCommitHandler)
+        self._has_folder = unchecked(handler).has_folder
         self._is_free = store.has_views and self._has_folder
         """True if checking the table costs no request."""
         self._brings_files = not isinstance(transaction.operation, Clone | Restore)

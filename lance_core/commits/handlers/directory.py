@@ -18,6 +18,8 @@ class DirectoryCommitHandler(CommitHandler):
     Requires a store whose listings show every write that returned before the listing began.
     """
 
+    has_folder = True
+
     def __init__(
         self,
         store: ObjectStore,

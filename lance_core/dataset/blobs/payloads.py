@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from lance_core.dataset.blobs.external import absolute_uris
 from lance_core.dataset.blobs.source import BlobDescriptions, external, side_file_path
 from lance_core.encodings.arrow.memory_pool import concat_arrays
-from lance_core.encodings.arrow.numpy_values import to_scalar
+from lance_core.encodings.arrow.numpy_values import from_numpy, to_scalar
 from lance_core.encodings.arrow.strings import taken_arrays
 from lance_core.encodings.blob_payloads import payloads
 from lance_core.encodings.context import DecodeContext
@@ -171,7 +171,7 @@ class _GivenReader(_Reader):
             pa.array(columns.positions, mask=~has_range),
             pa.array(columns.sizes, mask=~(has_range & (columns.sizes > 0))),
         ]
-        mask = None if columns.valid.all() else pa.array(~columns.valid)
+        mask = None if columns.valid.all() else from_numpy(~columns.valid)
         return [pa.StructArray.from_arrays(members, fields=list(GIVEN_V2), mask=mask)]
 
 
@@ -179,7 +179,7 @@ def _where(values: pa.Array, chosen: npt.NDArray[np.bool_]) -> pa.Array:
     """``values``, null where not ``chosen``."""
     if chosen.all():
         return values
-    return pc.if_else(pa.array(chosen), values, to_scalar(None, values.type))
+    return pc.if_else(from_numpy(chosen), values, to_scalar(None, values.type))
 
 
 _SPAN = np.dtype([("position", np.uint64), ("size", np.uint64)])
@@ -237,7 +237,7 @@ def _in_row_order(
     edges = np.flatnonzero(np.diff(homes)) + 1
     runs = len(edges) + 1
     if sum(group.nbytes for group in groups) < _LARGE_RUN * runs and count < _LONG_RUN * runs:
-        yield concat_arrays(groups).take(pa.array(positions))
+        yield concat_arrays(groups).take(from_numpy(positions))
         return
     starts = np.cumsum([0, *(len(group) for group in groups)])
     for first, stop in zip([0, *edges.tolist()], [*edges.tolist(), count], strict=True):

@@ -330,7 +330,7 @@ def _merged(field: Field, parts: Sequence[tuple[Field, pa.Array]]) -> pa.Array:
         else:
             members.append(pa.nulls(len(array), child.arrow_type))
     nulls = [np.asarray(array.is_null()) for _, array in parts]
-    mask = pa.array(np.logical_and.reduce(nulls)) if array.null_count else None
+    mask = from_numpy(np.logical_and.reduce(nulls)) if array.null_count else None
     kinds = [child.to_arrow() for child in field.children]
     return pa.StructArray.from_arrays(members, fields=kinds, mask=mask)
 
@@ -349,4 +349,4 @@ def _merged_lists(field: Field, parts: Sequence[tuple[Field, pa.Array]]) -> pa.A
     np.cumsum(lengths[0], out=offsets[1:])
     mask = array.is_null() if array.null_count else None
     list_class = pa.LargeListArray if is_large else pa.ListArray
-    return list_class.from_arrays(pa.array(offsets), items, type=field.arrow_type, mask=mask)
+    return list_class.from_arrays(from_numpy(offsets), items, type=field.arrow_type, mask=mask)
