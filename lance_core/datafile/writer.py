@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -176,10 +177,9 @@ class FileWriter(FileOutput):
         """Append arrays to fields, and write the pages that are full."""
 
         def pages_of(number: int) -> Iterable[EncodedPage]:
-            for array in arrays.get(number, ()):
-                yield from self._encoder(number).write(array)
+            return chain.from_iterable(map(self._encoder(number).write, arrays.get(number, ())))
 
-        size = sum(array.nbytes for parts in arrays.values() for array in parts)
+        size = sum([array.nbytes for parts in arrays.values() for array in parts])
         self._num_bytes += size
         self._write_pages(list(arrays), pages_of, size)
 
@@ -239,7 +239,8 @@ class FileWriter(FileOutput):
 
     def _write_waiting(self) -> None:
         """Write the pages of all waiting rows, each field by its own encoder."""
-        self._write_arrays(self._waiting.parts())
+        if parts := self._waiting.parts():
+            self._write_arrays(parts)
         size, self._num_bytes = self._num_bytes, 0
         numbers = range(len(self._first_columns))
         self._write_pages(numbers, lambda number: self._encoder(number).flush(), size)

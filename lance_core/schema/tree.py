@@ -73,18 +73,18 @@ class Schema:
     @property
     def is_plain(self) -> bool:
         """True if all fields are known to be top-level fields of simple types without metadata."""
-        return self._plain is not None
+        return _PLAIN in self._derived
 
     @property
     def num_fields(self) -> int:
         """The number of top-level fields."""
-        plain = self._plain
+        plain = self._derived.get(_PLAIN)
         return len(plain.ids) if plain else len(self.fields)
 
     @property
     def complex_fields(self) -> Sequence[Field]:
         """The top-level fields without those that are known to be plain, see `is_plain`."""
-        return () if self.is_plain else self.fields
+        return () if _PLAIN in self._derived else self.fields
 
     def row_bits(self) -> tuple[int, int]:
         """Bits of a row with validity in some columns, and the number of the other columns."""

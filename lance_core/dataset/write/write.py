@@ -344,7 +344,7 @@ def _target(
     session: Session | None,
 ) -> tuple[TableRoot, Snapshot | None]:
     """The table's root, and the version that the write is based on (None if there is no table)."""
-    if isinstance(target, HasSnapshot):
+    if not isinstance(target, str) and isinstance(target, HasSnapshot):
         base = target.snapshot
     else:
         root = open_table.open_root(target, storage_options, session=session)

@@ -71,11 +71,11 @@ def _merge(folder: str) -> None:
 
 
 WRITES: dict[str, tuple[int, Callable[[str], None]]] = {
-    "create": (1800, _create),
-    "append": (1500, _append),
-    "delete": (1430, _delete),
-    "update": (3440, _update),
-    "merge": (3200, _merge),
+    "create": (1400, _create),
+    "append": (1370, _append),
+    "delete": (1375, _delete),
+    "update": (3270, _update),
+    "merge": (3010, _merge),
 }
 """By name: the maximum number of calls, and the write, to the table of a folder."""
 

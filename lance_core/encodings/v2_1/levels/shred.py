@@ -5,7 +5,7 @@ Items of null lists are dropped. Other values below nulls stay, because they kee
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ from lance_core.encodings.v2_1.levels.repdef import BoolArray, ItemLayer, Layer,
 from lance_core.encodings.v2_1.levels.tree import Node
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
+
+_DICTIONARY = pa.lib.Type_DICTIONARY
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,34 +68,43 @@ def _joined_layers(parts: Sequence[Layer]) -> Layer:
     return ListLayer(np.concatenate([*pieces, items[-1:]]), valid)
 
 
-def shred(array: pa.Array, root: Node) -> Iterator[Leaf]:
+def shred(array: pa.Array, root: Node) -> list[Leaf]:
     """The leaves of an array of the field ``root``, in pre-order.
 
     Raises `UnsupportedFeatureError` for fixed-size lists of structs within lists.
     """
-    return _shred(root, array, (), None)
+    leaves: list[Leaf] = []
+    _shred(root, array, (), None, leaves)
+    return leaves
 
 
 def _shred(
-    node: Node, array: pa.Array, outer: tuple[Layer, ...], seen: BoolArray | None
-) -> Iterator[Leaf]:
-    """``seen``: a mask of the slots that no directly enclosing struct makes null; None: all."""
+    node: Node,
+    array: pa.Array,
+    outer: tuple[Layer, ...],
+    seen: BoolArray | None,
+    leaves: list[Leaf],
+) -> None:
+    """Append the leaves of ``array`` to ``leaves``.
+
+    ``seen``: a mask of the slots that no directly enclosing struct makes null; None: all.
+    """
     valid = _valid(array)
     here = valid if seen is None else seen if valid is None else seen & valid
     layers = (*outer, ItemLayer(len(array), here))
     if node.is_leaf:
-        yield Leaf(array, layers)
+        leaves.append(Leaf(array, layers))
     elif node.is_list:
         offsets, items = _items(array, here)
-        yield from _shred(node.children[0], items, (*outer, ListLayer(offsets, here)), None)
+        _shred(node.children[0], items, (*outer, ListLayer(offsets, here)), None, leaves)
     elif node.is_fixed:
         size = node.type.list_size
         items = array.values.slice(array.offset * size, len(array) * size)
         repeated = tuple(_repeated(layer, size) for layer in layers)
-        yield from _shred(node.children[0], items, repeated, repeated[-1].valid)
+        _shred(node.children[0], items, repeated, repeated[-1].valid, leaves)
     else:
         for number, child in enumerate(node.children):
-            yield from _shred(child, array.field(number), layers, here)
+            _shred(child, array.field(number), layers, here, leaves)
 
 
 def _repeated(layer: Layer, times: int) -> ItemLayer:
@@ -105,7 +116,7 @@ def _repeated(layer: Layer, times: int) -> ItemLayer:
 
 
 def _valid(array: pa.Array) -> BoolArray | None:
-    if pa.types.is_dictionary(array.type) and array.dictionary.null_count:
+    if array.type.id == _DICTIONARY and array.dictionary.null_count:
         is_valid = array.dictionary.is_valid().take(array.indices).fill_null(False)
         return np.asarray(is_valid)
     if not array.null_count:

@@ -47,7 +47,8 @@ class Integers:
     @property
     def inline_size(self) -> int:
         """Bytes if packed in chunks of 1024, each with a width word; at most `size`."""
-        packed = int(self.widths.sum()) * _BIT_BYTES + len(self.widths) * self.words.itemsize
+        packed = int(np.add.reduce(self.widths)) * _BIT_BYTES
+        packed += len(self.widths) * self.words.itemsize
         return min(packed, self.words.nbytes)
 
     @property
@@ -75,7 +76,8 @@ class Integers:
     @property
     def run_count(self) -> int:
         """The number of runs of equal values, of any length."""
-        return max(1, int(self.kernels.count_runs(self.words, max(1, len(self.words))).sum()))
+        runs = self.kernels.count_runs(self.words, max(1, len(self.words)))
+        return max(1, int(np.add.reduce(runs)))
 
     @property
     def most_block_runs(self) -> int:

@@ -113,9 +113,14 @@ def _size(values: FixedWidth | VariableWidth) -> int:
 
 
 def _seems_unique(values: FixedWidth | VariableWidth, most_items: int) -> bool:
-    """True if a sample has almost no duplicates, or too many distinct values for the whole."""
+    """True if a sample has almost no duplicates, or too many distinct values for the whole.
+
+    Few values are all counted, if they are numbers: this takes less time than a dictionary.
+    """
     positions = sample(values.count)
     if len(positions) < MIN_SAMPLE:
+        if isinstance(values, FixedWidth) and values.bits == 64:
+            return _num_distinct(values.words()) > most_items
         return False
 
     def are_too_many(num_distinct: int) -> bool:

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from lance_core.schema import Field
 
 
+_VALUES = ColumnEncoding(values=Empty()).SerializeToString()
+
+
 class TopLevelEncoder:
     """A `FieldEncoder` for a field and all its descendants."""
 
@@ -47,7 +50,7 @@ class TopLevelEncoder:
 
     def write(self, array: pa.Array) -> Iterator[EncodedPage]:
         """See `FieldEncoder`."""
-        if array.type != self._field.storage_type:
+        if array.type != self._root.type:
             array = to_storage(array, self._field)
         if not len(array):
             return
@@ -61,7 +64,7 @@ class TopLevelEncoder:
 
     def column_encodings(self) -> Sequence[bytes]:
         """See `FieldEncoder`."""
-        return [ColumnEncoding(values=Empty()).SerializeToString()] * len(self._leaves)
+        return [_VALUES] * len(self._leaves)
 
 
 @dataclass(frozen=True, slots=True)

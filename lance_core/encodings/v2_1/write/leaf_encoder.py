@@ -70,8 +70,9 @@ class LeafEncoder:
         waiting = self._waiting
         if not waiting.leaves:
             waiting.row = row
-        values = leaf.values if self._context.arrays_stay else copied(leaf.values)
-        waiting.leaves.append(Leaf(values, leaf.layers))
+        if not self._context.arrays_stay:
+            leaf = Leaf(copied(leaf.values), leaf.layers)
+        waiting.leaves.append(leaf)
         waiting.num_bytes += size
         waiting.layer_bytes += _layer_bytes(leaf)
         if waiting.num_bytes > limit or waiting.layer_bytes > _LEVELS_PER_VALUE * limit:
@@ -122,7 +123,7 @@ class LeafEncoder:
 
 def _num_bytes(array: pa.Array) -> int:
     """Bytes of values. Dictionary items are not counted, as many arrays may share them."""
-    values = array.indices if pa.types.is_dictionary(array.type) else array
+    values = array.indices if isinstance(array, pa.DictionaryArray) else array
     return int(values.nbytes)
 
 

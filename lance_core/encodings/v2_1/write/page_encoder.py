@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.arrow.take import filter_rows
 from lance_core.encodings.plugin_values.value_encoding import find_value_encoding
@@ -150,7 +151,7 @@ class PageEncoder:
             )
         if valid is not None and (is_variable(array.type) or pa.types.is_struct(array.type)):
             # a null has no stored value and no length
-            array = filter_rows(array, pa.array(valid))
+            array = filter_rows(array, from_numpy(valid))
         values = values_of(array)
         encoded = per_value(values, array.type, self.options, self.context)
         return full_zip_page(levels, encoded)

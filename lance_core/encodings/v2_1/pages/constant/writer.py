@@ -13,6 +13,7 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     ConstantLayout,
     PageLayout,
 )
+from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.v2_1.codecs.arrow_values import flat_values_of, values_of
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth
 from lance_core.encodings.v2_1.levels.repdef import BoolArray, LevelArray, Levels
@@ -71,9 +72,9 @@ def constant_of(array: pa.Array, valid: BoolArray | None) -> pa.Array | None:
     if valid is not None:
         # Most columns are told by a sample, before all of their values are copied.
         first_valid = np.flatnonzero(valid[: 16 * _SAMPLE])[:_SAMPLE]
-        if not _are_same(array.take(pa.array(first_valid))):
+        if not _are_same(array.take(from_numpy(first_valid))):
             return None
-        array = array.filter(pa.array(valid))
+        array = array.filter(from_numpy(valid))
     return array.slice(0, 1) if _are_same(array) else None
 
 

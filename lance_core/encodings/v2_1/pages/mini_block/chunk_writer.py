@@ -30,6 +30,8 @@ MOST_LEVELS = _MAX_LEVEL_BYTES = (1 << 16) - 1
 _MAX_SMALL = 1 << 15
 _MAX_LARGE = (1 << 31) - 1
 
+_FEW_CHUNKS = 16
+"""Maximum number of chunks to arrange one by one: a kernel takes longer, even for two chunks."""
 
 SURELY_FITS = 16 << 10
 """Bytes that fit into a chunk of any form, together with its header and padding."""
@@ -62,7 +64,7 @@ def values_fit(form: ChunkForm, values: Sequence[ChunkPart]) -> bool:
 
 def chunks_fit(form: ChunkForm, chunks: Chunks) -> bool:
     """True if the header and chunk word fields can hold all sizes."""
-    if chunks.num_levels.max() > MOST_LEVELS:
+    if np.maximum.reduce(chunks.num_levels) > MOST_LEVELS:
         return False
     for part in chunks.levels:
         if part.sizes.max() > _MAX_LEVEL_BYTES:
@@ -75,8 +77,8 @@ def chunks_fit(form: ChunkForm, chunks: Chunks) -> bool:
 
 def chunk_bytes(form: ChunkForm, chunks: Chunks, kernels: Kernels) -> tuple[pa.Buffer, Int64Array]:
     """The bytes of all chunks, which must fit (`chunks_fit`), and the size of each."""
-    if len(chunks.num_levels) == 1:
-        return _single_chunk(form, chunks)
+    if len(chunks.num_levels) <= _FEW_CHUNKS:
+        return _few_chunks(form, chunks)
     header = _header(form, chunks)
     heads = np.full(len(header), header.shape[1], np.int64)
     parts = [*chunks.levels, *chunks.values]
@@ -85,18 +87,25 @@ def chunk_bytes(form: ChunkForm, chunks: Chunks, kernels: Kernels) -> tuple[pa.B
     return kernels.interleave_chunks([header.reshape(-1), *octets], sizes, _ALIGNMENT, _FILL)
 
 
-def _single_chunk(form: ChunkForm, chunks: Chunks) -> tuple[pa.Buffer, Int64Array]:
-    """`chunk_bytes` of a page of few rows, whose parts numpy takes longer to arrange."""
+def _few_chunks(form: ChunkForm, chunks: Chunks) -> tuple[pa.Buffer, Int64Array]:
+    """`chunk_bytes` of a page of at most `_FEW_CHUNKS` chunks."""
     parts = (*chunks.levels, *chunks.values)
-    sizes = [int(part.sizes[0]) for part in parts]
+    views = [memoryview(part.data) for part in parts]
     unit = f"{len(chunks.values)}{'I' if form.large else 'H'}"
     fields = f"<{1 + len(chunks.levels)}H{unit}"
-    pieces: list[BytesLike] = [struct.pack(fields, int(chunks.num_levels[0]), *sizes)]
-    pieces.append(_FILLS[-len(pieces[0]) % _ALIGNMENT])
-    for part, size in zip(parts, sizes, strict=True):
-        pieces += (memoryview(part.data)[:size], _FILLS[-size % _ALIGNMENT])
-    data = b"".join(pieces)
-    return pa.py_buffer(data), np.array([len(data)])
+    pieces: list[BytesLike] = []
+    totals = []
+    columns = [chunks.num_levels.tolist(), *[part.sizes.tolist() for part in parts]]
+    for numbers in zip(*columns, strict=True):
+        head = struct.pack(fields, *numbers)
+        pieces += (head, _FILLS[-len(head) % _ALIGNMENT])
+        total = len(head) + len(pieces[-1])
+        for i, size in enumerate(numbers[1:]):
+            pieces += (views[i][:size], _FILLS[-size % _ALIGNMENT])
+            views[i] = views[i][size:]
+            total += size + len(pieces[-1])
+        totals.append(total)
+    return pa.py_buffer(b"".join(pieces)), np.array(totals)
 
 
 def chunk_words(

@@ -41,7 +41,7 @@ class StoredDictionary:
 
 def mini_block_can_hold(levels: Levels, values: Encoded, large: bool) -> bool:
     """True if chunks of these values, without their levels, fit into a page."""
-    size = sum([buffer.size for buffer in values.buffers])
+    size = sum(map(len, values.buffers))
     return size < SURELY_FITS or values_fit(_form(levels, values, large), _parts(values))
 
 
@@ -62,7 +62,7 @@ def mini_block_page(
         value_compression=values.encoding,
         layers=layers_of(levels),
         num_buffers=len(values.buffers),
-        num_items=int(values.counts.sum()),
+        num_items=int(np.add.reduce(values.counts)),
         has_large_chunk=large,
     )
     parts = []
