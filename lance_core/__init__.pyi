@@ -8,6 +8,7 @@ from lance_core import errors as errors
 from lance_core import file as file
 from lance_core import fragment as fragment
 from lance_core import indices as indices
+from lance_core import io as io
 from lance_core import optimize as optimize
 from lance_core import progress as progress
 from lance_core import schema as schema
@@ -43,6 +44,10 @@ from lance_core.dataset import bytes_read_counter as bytes_read_counter
 from lance_core.dataset import iops_counter as iops_counter
 from lance_core.dataset.api import dataset as dataset
 from lance_core.dataset.api import write_dataset as write_dataset
+from lance_core.dataset.merge_insert import MergeInsertBuilder as MergeInsertBuilder
+from lance_core.dataset.values.progress import IndexProgress as IndexProgress
 from lance_core.imports.as_lance import install_as_lance as install_as_lance
+from lance_core.log import set_logger as set_logger
 from lance_core.schema import json_to_schema as json_to_schema
 from lance_core.schema import schema_to_json as schema_to_json
+from lance_core.util import sanitize_ts as sanitize_ts

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from lance_core.dataset.blobs.column import BlobColumn
     from lance_core.dataset.blobs.file import BlobFile
     from lance_core.dataset.blobs.type import Blob, BlobArray, blob_array, blob_field
+    from lance_core.dataset.branches import Branches
     from lance_core.dataset.dataset import LanceDataset
     from lance_core.dataset.delta import DatasetDelta
     from lance_core.dataset.fragment import FragmentSession, LanceFragment
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
         RewriteResult,
     )
     from lance_core.dataset.maintenance.compaction.verify import CompactionCheck
+    from lance_core.dataset.maintenance.indices.describe import IndexInformation
     from lance_core.dataset.maintenance.naming_migration import migrate_manifest_paths_v2
+    from lance_core.dataset.merge_insert import MergeInsertBuilder
     from lance_core.dataset.optimize import Compaction, DatasetOptimizer
     from lance_core.dataset.read.columns.ordering import ColumnOrdering
     from lance_core.dataset.read.scan_metrics import ScanStatistics
@@ -34,7 +37,9 @@ if TYPE_CHECKING:
     from lance_core.dataset.scanner import LanceScanner, TaggedRecordBatch
     from lance_core.dataset.scanner_builder import ScannerBuilder
     from lance_core.dataset.snapshot.session import Session
+    from lance_core.dataset.sql_query import SqlQuery, SqlQueryBuilder
     from lance_core.dataset.statistics import DataStatistics, FieldStatistics, LanceStats
+    from lance_core.dataset.tags import Tags
     from lance_core.dataset.values.auto_cleanup_options import AutoCleanupConfig
     from lance_core.dataset.values.base_path import DatasetBasePath
     from lance_core.dataset.values.fragment_metadata import DataFile, DeletionFile, FragmentMetadata
@@ -44,6 +49,7 @@ if TYPE_CHECKING:
     from lance_core.dataset.values.row_id_sequence import RowIdSequence
     from lance_core.dataset.values.transaction import LANCE_COMMIT_MESSAGE_KEY, Transaction
     from lance_core.dataset.write.commit_batch import BulkCommitResult
+    from lance_core.dataset.write.delete import DeleteResult
     from lance_core.dataset.write.row_changes import RowChangeCommit, RowChangeCounts, RowChanges
     from lance_core.dataset.write.schema_evolution.alter_columns import AlterColumn
     from lance_core.dataset.write.schema_evolution.udf import (
@@ -51,7 +57,9 @@ if TYPE_CHECKING:
         BatchUDFCheckpoint,
         batch_udf,
     )
+    from lance_core.dataset.write.update import UpdateResult
     from lance_core.dataset.write.write import discard_fragments, write_fragments
+    from lance_core.schema import LanceSchema
     from lance_core.store.process_reads import bytes_read_counter, iops_counter
 
 __all__ = [
@@ -64,6 +72,7 @@ __all__ = [
     "BlobArray",
     "BlobColumn",
     "BlobFile",
+    "Branches",
     "BulkCommitResult",
     "CleanupCandidateFile",
     "CleanupExplanation",
@@ -81,6 +90,7 @@ __all__ = [
     "DatasetBasePath",
     "DatasetDelta",
     "DatasetOptimizer",
+    "DeleteResult",
     "DeletionFile",
     "FieldStatistics",
     "FragmentMetadata",
@@ -88,11 +98,14 @@ __all__ = [
     "Index",
     "IndexConfig",
     "IndexFile",
+    "IndexInformation",
     "LanceDataset",
     "LanceFragment",
     "LanceOperation",
     "LanceScanner",
+    "LanceSchema",
     "LanceStats",
+    "MergeInsertBuilder",
     "RewriteResult",
     "RowChangeCommit",
     "RowChangeCounts",
@@ -102,8 +115,12 @@ __all__ = [
     "ScanStatistics",
     "ScannerBuilder",
     "Session",
+    "SqlQuery",
+    "SqlQueryBuilder",
     "TaggedRecordBatch",
+    "Tags",
     "Transaction",
+    "UpdateResult",
     "batch_udf",
     "blob_array",
     "blob_field",

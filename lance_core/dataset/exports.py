@@ -62,4 +62,13 @@ HOMES = {
     "BatchUDFCheckpoint": "lance_core.dataset.write.schema_evolution.udf",
     "batch_udf": "lance_core.dataset.write.schema_evolution.udf",
     "write_fragments": "lance_core.dataset.write.write",
+    "Branches": "lance_core.dataset.branches",
+    "Tags": "lance_core.dataset.tags",
+    "MergeInsertBuilder": "lance_core.dataset.merge_insert",
+    "SqlQuery": "lance_core.dataset.sql_query",
+    "SqlQueryBuilder": "lance_core.dataset.sql_query",
+    "DeleteResult": "lance_core.dataset.write.delete",
+    "UpdateResult": "lance_core.dataset.write.update",
+    "IndexInformation": "lance_core.dataset.maintenance.indices.describe",
+    "LanceSchema": "lance_core.schema",
 }

@@ -86,7 +86,7 @@ class LanceFragment(ArrowInstance):
 
     def __init__(self, dataset: HasSnapshot, fragment_id: int) -> None:
         """Raises `InvalidInputError` if the version has no fragment with this id."""
-        self._dataset = dataset
+        self._ds = dataset
         self._snapshot: Snapshot = dataset.snapshot
         self._id = self._snapshot.fragment(fragment_id).id
 
@@ -97,7 +97,7 @@ class LanceFragment(ArrowInstance):
         for fragment_id in snapshot.fragment_positions:
             # Objects without Arrow's C++ part are several times faster to create.
             fragment: Any = object.__new__(cls)
-            fragment._dataset = dataset  # noqa: SLF001  # set by the class itself
+            fragment._ds = dataset  # noqa: SLF001  # set by the class itself
             fragment._snapshot = snapshot  # noqa: SLF001  # as above
             fragment._id = fragment_id  # noqa: SLF001  # as above
             fragments.append(fragment)
@@ -150,7 +150,7 @@ class LanceFragment(ArrowInstance):
         return f"LanceFileFragment({text})"
 
     def __reduce__(self) -> tuple[type[LanceFragment], tuple[HasSnapshot, int]]:
-        return LanceFragment, (self._dataset, self.fragment_id)
+        return LanceFragment, (self._ds, self.fragment_id)
 
     @property
     def fragment_id(self) -> int:

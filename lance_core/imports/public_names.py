@@ -18,6 +18,7 @@ MODULES = {
     "file",
     "fragment",
     "indices",
+    "io",
     "optimize",
     "progress",
     "schema",
@@ -27,9 +28,12 @@ MODULES = {
 }
 
 HOMES = {
+    "IndexProgress": "dataset.values.progress",
     "install_as_lance": "imports.as_lance",
     "json_to_schema": "schema",
+    "sanitize_ts": "util",
     "schema_to_json": "schema",
+    "set_logger": "log",
 }
 """The modules of names that `lance_core.dataset` does not have."""
 
@@ -39,6 +43,6 @@ def public(name: str) -> Any:
     if name in MODULES:
         return import_module(f"lance_core.{name}")
     home = HOMES.get(name, "dataset")
-    if home == "dataset":
+    if home.startswith("dataset"):
         load(Part.TABLES)
     return getattr(import_module(f"lance_core.{home}"), name)

@@ -1,6 +1,9 @@
 """Names of pylance's compiled module, for programs with ``from lance.lance import Compaction``."""
 
 from lance_core.dataset import (
+    CleanupCandidateFile,
+    CleanupExplanation,
+    CleanupReferencedBranch,
     CleanupStats,
     Compaction,
     CompactionMetrics,
@@ -17,6 +20,9 @@ from lance_core.dataset import (
 from lance_core.schema import LanceSchema
 
 __all__ = [
+    "CleanupCandidateFile",
+    "CleanupExplanation",
+    "CleanupReferencedBranch",
     "CleanupStats",
     "Compaction",
     "CompactionMetrics",

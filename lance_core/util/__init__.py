@@ -1,11 +1,13 @@
-"""Tools with the names of pylance's module: `KMeans` and `validate_vector_index`.
+"""Tools with the names of pylance's module.
 
-Both come with the extra ``vector``.
+`KMeans` and `validate_vector_index` come with the extra ``vector``.
 """
 
 from typing import Any
 
-__all__ = ["KMeans", "validate_vector_index"]
+from lance_core.util.times import sanitize_ts, td_to_micros
+
+__all__ = ["KMeans", "sanitize_ts", "td_to_micros", "validate_vector_index"]
 
 
 def __getattr__(name: str) -> Any:

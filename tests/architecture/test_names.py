@@ -40,6 +40,7 @@ SMALL = {
     "lance_core.schema.keys": "primary and clustering keys, which merges will read as well",
     "lance_core.store.wrappers.capability_override": "a wrapper, as its siblings, for plugins",
     "lance_core.table.transactions.operations.unknown": "an operation, as its siblings",
+    "lance_core.util.times": "functions of pylance's module, whose package only exports",
 }
 """Modules below `MIN_LINES` with one importer, each with the reason why it is a module."""
 

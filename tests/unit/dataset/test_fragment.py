@@ -193,3 +193,10 @@ def test_a_session_takes_the_same_columns(tmp_path: Path) -> None:
     assert fragment.open_session().take([0]).to_pydict() == {"a": [1], "b": [11]}
     with pytest.raises(InvalidInputError, match="No field named c"):
         fragment.open_session(["c"])
+
+
+def test_a_fragment_has_its_dataset_by_the_name_that_libraries_use(tmp_path: Path) -> None:
+    table = lance.write_dataset(pa.table({"x": [1, 2]}), tmp_path / "t")
+    (fragment,) = table.get_fragments()
+    assert fragment._ds is table
+    assert fragment._ds.schema == table.schema
