@@ -88,11 +88,7 @@ class FragmentList(Sequence[Fragment]):
         return part
 
     def __iter__(self) -> Iterator[Fragment]:
-        return self.between(0, len(self._raw))
-
-    def between(self, first: int, stop: int) -> Iterator[Fragment]:
-        """The fragments at the positions from ``first`` to ``stop`` (exclusive)."""
-        return self.at(range(first, stop))
+        return self.at(range(len(self._raw)))
 
     def at(self, positions: Sequence[int]) -> Iterator[Fragment]:
         """The fragments at ``positions``."""
@@ -102,7 +98,7 @@ class FragmentList(Sequence[Fragment]):
             if len(missing) > 1:
                 fragments = _decode_block([self._raw[position] for position in missing])
                 self._decoded.update(zip(missing, fragments, strict=True))
-            yield from (self[position] for position in block)
+            yield from map(self.__getitem__, block)
 
     def __add__(self, other: FragmentList) -> FragmentList:
         if not other:

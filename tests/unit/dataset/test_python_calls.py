@@ -33,9 +33,9 @@ READS: dict[str, tuple[int, Callable[[lance_core.LanceDataset], object]]] = {
     "lookup": (280, lambda ds: ds.to_table(["s", "f"], filter=f"id = {next(IDS)}")),
     "repeated lookup": (230, lambda ds: ds.to_table(["s", "f"], filter="id = 77")),
     "page": (250, lambda ds: ds.to_table(["s", "f"], limit=100, offset=12_345)),
-    "head": (400, lambda ds: ds.head(10)),
-    "scan": (415, lambda ds: ds.to_table(["id", "v"])),
-    "count": (430, lambda ds: ds.count_rows("f > 100")),
+    "head": (398, lambda ds: ds.head(10)),
+    "scan": (405, lambda ds: ds.to_table(["id", "v"])),
+    "count": (425, lambda ds: ds.count_rows("f > 100")),
 }
 """By name: the maximum number of calls, and the read."""
 

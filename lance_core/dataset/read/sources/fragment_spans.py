@@ -52,8 +52,9 @@ class FragmentSpans(Sequence[Span]):
         return self._span(positions, fragments[positions])
 
     def __iter__(self) -> Iterator[Span]:
-        fragments = self.snapshot.manifest.fragments.between(self.first, self.stop)
-        return map(self._span, range(self.first, self.stop), fragments)
+        positions = range(self.first, self.stop)
+        fragments = self.snapshot.file.manifest.fragments.at(positions)
+        return map(self._span, positions, fragments)
 
     def _span(self, position: int, fragment: Fragment) -> Span:
         stop = self.stop_row if position == self.stop - 1 else None
