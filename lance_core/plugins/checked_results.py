@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lance_core.encodings.kernels import KernelSpec
 from lance_core.encodings.registry import EncodingFamily, EncodingSpec
 from lance_core.imports.on_demand import lazy_module
-from lance_core.plugins.known_plugins import KNOWN_PLUGINS
+from lance_core.plugins.extras import EXTRAS
 from lance_core.plugins.loading import Contribution, PluginSource
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ else:
     arrays = lazy_module("lance_core.encodings.v2_0.checked_encoding")
     codecs = lazy_module("lance_core.encodings.v2_1.codecs.checked_encoding")
 
-_OF_THIS_PROJECT = {"lance-core", *(f"lance-core-{plugin.extra}" for plugin in KNOWN_PLUGINS)}
+_OF_THIS_PROJECT = {"lance-core", *(f"lance-core-{extra}" for extra in EXTRAS)}
 
 
 def encodings_of(contribution: Contribution) -> list[EncodingSpec]:

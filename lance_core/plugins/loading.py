@@ -19,7 +19,7 @@ from lance_core.function_spec import SqlFunctionSpec
 from lance_core.index.spec import AnalyzerSpec, IndexTypeSpec, SearchSpec
 from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins.descriptors import check_descriptor
-from lance_core.plugins.known_plugins import KNOWN_PLUGINS
+from lance_core.plugins.extras import EXTRAS
 from lance_core.store.spec import ObjectStoreSpec
 
 if TYPE_CHECKING:  # the import is slow, so it runs only when plugins are used
@@ -34,9 +34,7 @@ ONLY_VARIABLE = "LANCE_CORE_PLUGINS"
 DISABLE_VARIABLE = "LANCE_CORE_DISABLE_PLUGINS"
 """Environment variable: comma-separated names of entry points not to load, or ``all``."""
 
-_OF_THIS_PROJECT = frozenset(
-    name for plugin in KNOWN_PLUGINS for name in (plugin.extra, f"lance-core-{plugin.extra}")
-)
+_OF_THIS_PROJECT = frozenset(name for extra in EXTRAS for name in (extra, f"lance-core-{extra}"))
 """Plugins that the environment variables may name even if they are not installed."""
 
 T = TypeVar("T")

@@ -19,16 +19,6 @@ from lance_core.imports.on_demand import lazy_module, without_collections
 from lance_core.index.spec import IndexTypeSpec, SearchSpec, plain_index_type
 from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins.checked_results import is_of_this_project
-from lance_core.plugins.known_plugins import (
-    EXTRA_OF_ANALYZER,
-    EXTRA_OF_FILE_VERSION,
-    EXTRA_OF_HANDLER,
-    EXTRA_OF_INDEX_TYPE,
-    EXTRA_OF_REWRITER,
-    EXTRA_OF_SCHEME,
-    EXTRA_OF_SEARCH,
-    extra_of_details,
-)
 from lance_core.plugins.loading import (
     Contribution,
     InstalledPlugins,
@@ -44,8 +34,9 @@ from lance_core.table.indices.index_metadata import details_key
 if TYPE_CHECKING:
     from lance_core.datafile.fragment_rewriter import FragmentRewriter
     from lance_core.index.analysis import Analyzer
-    from lance_core.plugins import missing_plugin
+    from lance_core.plugins import known_plugins, missing_plugin
 else:
+    known_plugins = lazy_module("lance_core.plugins.known_plugins")
     missing_plugin = lazy_module("lance_core.plugins.missing_plugin")
 
 BUILTIN = "lance_core.plugins.builtin"
@@ -145,7 +136,9 @@ class PluginManager:
         every = self._all()
         if scheme not in every.schemes:
             known = {name: offer[0][1].extra for name, offer in every.schemes.items()}
-            raise _not_found(every, "a store for scheme", scheme, known, EXTRA_OF_SCHEME)
+            raise _not_found(
+                every, "a store for scheme", scheme, known, known_plugins.EXTRA_OF_SCHEME
+            )
         return only("a store for scheme", scheme, every.schemes[scheme])
 
     def commit_handler(self, name: str) -> CommitHandlerSpec:
@@ -189,7 +182,7 @@ class PluginManager:
         every, what = self._all(), "file version"
         if version.value not in every.file_versions:
             known = dict.fromkeys(every.file_versions)
-            raise _not_found(every, what, version.value, known, EXTRA_OF_FILE_VERSION)
+            raise _not_found(every, what, version.value, known, known_plugins.EXTRA_OF_FILE_VERSION)
         return only(what, version.value, every.file_versions[version.value])
 
     def sql_function(self, name: str) -> SqlFunctionSpec:
@@ -211,7 +204,9 @@ class PluginManager:
         """
         every, what = self._all(), "the search"
         if argument not in every.searches:
-            raise _not_found(every, what, argument, dict.fromkeys(every.searches), EXTRA_OF_SEARCH)
+            raise _not_found(
+                every, what, argument, dict.fromkeys(every.searches), known_plugins.EXTRA_OF_SEARCH
+            )
         return only(what, argument, every.searches[argument])
 
     def has_search(self, argument: str) -> bool:
@@ -225,7 +220,9 @@ class PluginManager:
         """
         every, what = self._all(), "the analyzer"
         if name not in every.analyzers:
-            raise _not_found(every, what, name, dict.fromkeys(every.analyzers), EXTRA_OF_ANALYZER)
+            raise _not_found(
+                every, what, name, dict.fromkeys(every.analyzers), known_plugins.EXTRA_OF_ANALYZER
+            )
         spec = only(what, name, every.analyzers[name])
         made: Analyzer = resolve_factory(spec.factory, f"{what} {name!r}")()
         return made
@@ -237,7 +234,9 @@ class PluginManager:
         """
         every, what = self._all(), "the way to compact"
         if name not in every.rewriters:
-            raise _not_found(every, what, name, dict.fromkeys(every.rewriters), EXTRA_OF_REWRITER)
+            raise _not_found(
+                every, what, name, dict.fromkeys(every.rewriters), known_plugins.EXTRA_OF_REWRITER
+            )
         spec = only(what, name, every.rewriters[name])
         made: FragmentRewriter = resolve_factory(spec.factory, f"{what} {name!r}")()
         return made
@@ -252,7 +251,7 @@ class PluginManager:
         None if a plugin provides the type, and for types that are not of this project.
         """
         every, key = self._all(), details_key(type_url)
-        extra = None if key in every.index_details else extra_of_details(key)
+        extra = None if key in every.index_details else known_plugins.extra_of_details(key)
         return None if extra is None else missing_plugin.remedy(extra, _left_out(every))
 
     def provider_of(self, spec: Descriptor) -> str:
@@ -334,15 +333,17 @@ def _not_found(
 
 def _no_index_type(every: AllOffers, name: str) -> PluginNotFoundError:
     key = plain_index_type(name)
-    known = {o[0][1].name: EXTRA_OF_INDEX_TYPE.get(k) for k, o in every.index_types.items()}
-    missing = EXTRA_OF_INDEX_TYPE.keys() - every.index_types.keys()
-    installable = {name if k == key else k: EXTRA_OF_INDEX_TYPE[k] for k in missing}
+    known = {
+        o[0][1].name: known_plugins.EXTRA_OF_INDEX_TYPE.get(k) for k, o in every.index_types.items()
+    }
+    missing = known_plugins.EXTRA_OF_INDEX_TYPE.keys() - every.index_types.keys()
+    installable = {name if k == key else k: known_plugins.EXTRA_OF_INDEX_TYPE[k] for k in missing}
     return _not_found(every, "an index type", name, known, installable)
 
 
 def _no_handler(every: AllOffers, what: str, key: str, known: Iterable[str]) -> PluginNotFoundError:
-    extras = {name: EXTRA_OF_HANDLER.get(name) for name in known}
-    return _not_found(every, what, key, extras, EXTRA_OF_HANDLER)
+    extras = {name: known_plugins.EXTRA_OF_HANDLER.get(name) for name in known}
+    return _not_found(every, what, key, extras, known_plugins.EXTRA_OF_HANDLER)
 
 
 def _returning(plugin: object) -> Callable[[], object]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields, replace
+from typing import TYPE_CHECKING
 
 from lance_core.commits.base import CommitHandlerSpec
 from lance_core.concurrency.lru_cache import LruCache
 from lance_core.error_texts.suggestions import ALMOST_EQUAL, nearest, shortened
 from lance_core.errors import InvalidInputError
+from lance_core.imports.on_demand import lazy_module
 from lance_core.plugins.factories import call_factory, checked
-from lance_core.plugins.known_plugins import SUFFIX_OF_PARAMETER
 from lance_core.plugins.manager import get_manager
 from lance_core.plugins.offers import plain_name
 from lance_core.store.base import ObjectStore, StoreCapabilities
@@ -26,6 +27,11 @@ from lance_core.store.secret import (
 from lance_core.store.secret_detection import looks_secret
 from lance_core.store.spec import ObjectStoreSpec
 from lance_core.store.uri import StoreUrl, parse_uri
+
+if TYPE_CHECKING:
+    from lance_core.plugins import known_plugins
+else:
+    known_plugins = lazy_module("lance_core.plugins.known_plugins")
 
 HANDLER_OPTION = "commit_handler"
 """Storage option with the name of the commit handler."""
@@ -82,7 +88,7 @@ def _refuse_parameters(spec: ObjectStoreSpec, url: StoreUrl) -> None:
 
     A store without declared options may take parameters of its own.
     """
-    suffixes = {name: SUFFIX_OF_PARAMETER.get(plain_name(name)) for name in url.query}
+    suffixes = {name: known_plugins.SUFFIX_OF_PARAMETER.get(plain_name(name)) for name in url.query}
     name = next((name for name in suffixes if suffixes[name]), next(iter(suffixes)))
     suffix = suffixes[name]
     if suffix is None:

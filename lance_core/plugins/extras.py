@@ -1,0 +1,10 @@
+"""The extras of lance-core that install plugins of this project.
+
+What each provides is in `lance_core.plugins.known_plugins`, which is imported when a plugin is
+missing.
+"""
+
+EXTRAS = (
+    *("azure", "compaction", "dynamodb", "fsspec", "functions", "gcs", "indices", "kernels"),
+    *("legacy", "lease", "s3", "spark", "sql", "text", "vector"),
+)
