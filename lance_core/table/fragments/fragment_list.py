@@ -63,6 +63,13 @@ class FragmentList(Sequence[Fragment]):
         """The serialized fragments."""
         return self._raw
 
+    @property
+    def last_id(self) -> int | None:
+        """The id of the last fragment, which is not decoded otherwise; None without fragments."""
+        if not self._raw:
+            return None
+        return parse(table_pb2.DataFragment, self._raw[-1], "Manifest.fragments").id
+
     def __len__(self) -> int:
         return len(self._raw)
 

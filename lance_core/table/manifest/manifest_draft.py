@@ -192,7 +192,7 @@ def max_fragment_id(base: Manifest) -> int | None:
     """The highest fragment id ever used; in old tables, the highest id of the fragments."""
     if base.max_fragment_id is None:
         return max(base.fragments.ids, default=None)
-    newest = base.fragments[-1].id if base.fragments else 0
+    newest = base.fragments.last_id or 0
     check_fragment_id(newest)
     return max(base.max_fragment_id, newest)
 

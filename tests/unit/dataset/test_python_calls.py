@@ -72,10 +72,10 @@ def _merge(folder: str) -> None:
 
 WRITES: dict[str, tuple[int, Callable[[str], None]]] = {
     "create": (1400, _create),
-    "append": (1370, _append),
-    "delete": (1375, _delete),
-    "update": (3270, _update),
-    "merge": (3010, _merge),
+    "append": (1350, _append),
+    "delete": (1365, _delete),
+    "update": (3215, _update),
+    "merge": (2975, _merge),
 }
 """By name: the maximum number of calls, and the write, to the table of a folder."""
 
