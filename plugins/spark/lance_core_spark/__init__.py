@@ -4,9 +4,10 @@ To write in other threads than the main one, import this package first.
 
 `read`, `count_rows` and `lance_schema` read tables with arguments instead of options.
 `aggregate` aggregates a table in the tasks that read it. `create_table` writes a data frame as a
-table. `create_index` indexes a column. `compact` and `LanceTable` compact tables. `nearest_join`
-joins a data frame of vectors with the nearest rows. `search` returns the rows that match a text
-query best. `upsert_batches` upserts the batches of a stream.
+table. `create_index` indexes a column. `compact` and `LanceTable` compact tables. `lookup_join`
+joins a data frame with the rows that have its keys, `nearest_join` one of vectors with the nearest
+rows. `search` returns the rows that match a text query best. `upsert_batches` upserts the batches
+of a stream.
 """
 
 import importlib
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from lance_core_spark.table.compact import compact
     from lance_core_spark.table.create_index import create_index
     from lance_core_spark.table.lance_table import LanceTable
+    from lance_core_spark.table.lookup_join import lookup_join
     from lance_core_spark.table.nearest_join import nearest_join
     from lance_core_spark.table.search import search
     from lance_core_spark.write.create_table import create_table
@@ -35,6 +37,7 @@ __all__ = [
     "create_index",
     "create_table",
     "lance_schema",
+    "lookup_join",
     "nearest_join",
     "read",
     "search",
@@ -53,6 +56,7 @@ def __getattr__(name: str) -> object:
         "create_index": "table.create_index",
         "create_table": "write.create_table",
         "lance_schema": "frames",
+        "lookup_join": "table.lookup_join",
         "nearest_join": "table.nearest_join",
         "read": "frames",
         "search": "table.search",
