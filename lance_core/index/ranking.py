@@ -228,6 +228,9 @@ class RankedSearch(ABC):
 
 def merged(parts: Sequence[Hits], count: int, *, ascending: bool) -> Hits:
     """The best ``count`` rows of ``parts``; ties by row number. NaN scores are left out."""
+    if len(parts) == 1:
+        (part,) = parts
+        return best_of(part.rows, part.scores, count, ascending=ascending, elements=part.elements)
     rows = np.concatenate([part.rows for part in parts]) if parts else np.empty(0, np.uint64)
     scores = np.concatenate([part.scores for part in parts]) if parts else np.empty(0, np.float32)
     of_hits = [part.elements for part in parts if part.elements is not None]
@@ -279,7 +282,8 @@ def best_of(
         hits = hits.take(lowest(hits.scores, count))
     if not _is_ordered(hits.rows, hits.scores):
         hits = hits.take(_order(hits)[:count])
-    hits = hits.take(slice(count))
+    if len(hits.rows) > count:
+        hits = hits.take(slice(count))
     scores = hits.scores if ascending else -hits.scores
     return hits._replace(scores=scores.astype(np.float32, copy=False))
 

@@ -56,7 +56,8 @@ class IndexSearch:
         for span in plan.spans:
             (covered if span.fragment.id in index.stored.fragments else others).append(span)
         self._covered = plan.of_spans(covered) if others else plan
-        self._others = plan.of_spans([] if skips_others else others)
+        self._plan = plan
+        self._others: Sequence[Span] = () if skips_others else others
         self._is_whole = all(
             span.start == 0 and span.stop == snapshot.physical_rows(span.fragment)
             for span in covered
@@ -65,7 +66,7 @@ class IndexSearch:
     @property
     def num_others(self) -> int:
         """The number of spans that the index does not cover: they are ranked by their values."""
-        return len(self._others.spans)
+        return len(self._others)
 
     @cached_property
     def tests_best(self) -> bool:
@@ -90,10 +91,11 @@ class IndexSearch:
         """The best of the rows that the index does not cover; warns if these are many."""
         if not self.num_others:
             return ()
-        rows, others = self._num_rows(self._covered), self._num_rows(self._others)
+        plan = self._plan.of_spans(self._others)
+        rows, others = self._num_rows(self._covered), self._num_rows(plan)
         if others >= tuning().ranking.uncovered_rows and 4 * others > rows:
             warn_of_uncovered_rows(self._snapshot, self._index.stored.name, others)
-        return rank_spans(self._snapshot, self._others, self._query)
+        return rank_spans(self._snapshot, plan, self._query)
 
     def _best_covered(self, *, refines: bool) -> Sequence[Hits]:
         """The best rows that the index covers, with exact scores if ``refines``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -39,6 +40,7 @@ from lance_core.table.indices.index_metadata import details_key
 if TYPE_CHECKING:
     from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.index.ranking import RankedQuery, RankedSearch
+    from lance_core.index.spec import SearchSpec
     from lance_core.schema import Schema
 
 Run: TypeAlias = "Callable[[Snapshot, ScanOptions], pa.Table]"
@@ -139,11 +141,17 @@ def _query(
     snapshot: Snapshot, argument: str, value: Any, options: ScanOptions, run: Run
 ) -> RankedQuery:
     spec = get_manager().search(argument)
-    search: RankedSearch = resolve_factory(spec.factory, f"search {argument!r}")()
+    search = _search(spec)
     key = search.count_key
     if key is not None and options.limit and isinstance(value, Mapping):
         value = {key: options.limit + (options.offset or 0), **value}
     return search.query(value, _Columns(snapshot, run))
+
+
+@functools.lru_cache(maxsize=32)
+def _search(spec: SearchSpec) -> RankedSearch:
+    search: RankedSearch = resolve_factory(spec.factory, f"search {spec.name!r}")()
+    return search
 
 
 class _Columns:

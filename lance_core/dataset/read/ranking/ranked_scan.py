@@ -114,7 +114,7 @@ class RankedScan:
         for ranked in answers:
             mask = query.accepts(ranked.scores)
             own = ranked if mask.all() else ranked.take(mask)
-            hits.append(own.take(slice(query.k)))
+            hits.append(own.take(slice(query.k)) if len(own.rows) > query.k else own)
         columns = {
             ROW_ADDRESS: np.concatenate([ranked.rows for ranked in hits]),
             query.score_name: np.concatenate([ranked.scores for ranked in hits]),
@@ -148,7 +148,9 @@ class RankedScan:
         index, skips_others = ranking_index(snapshot, query), self.skips_others
         if index is not None:
             try:
-                index = replace(index, query=index.query.tuned())
+                tuned = index.query.tuned()
+                if tuned is not index.query:
+                    index = replace(index, query=tuned)
                 search = IndexSearch(snapshot, self.plan, index, skips_others=skips_others)
                 return search.hits()
             except (LanceError, OSError) as error:

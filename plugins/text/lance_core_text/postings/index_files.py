@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,6 +47,7 @@ MAX_FORMAT = 3
 MAX_PARTITIONS = 1 << 16
 
 
+@functools.lru_cache(maxsize=256)
 def is_by_element(details: bytes) -> bool:
     """True if elements of lists are documents, by the details. Raises `CorruptFileError`."""
     parsed = parse_details_message(InvertedIndexDetails, details)
