@@ -45,13 +45,8 @@ INLINE void next_epoch(graph_t *g) {
     }
 }
 
-#define LINE 64 /* bytes that processors read at once */
-#define AHEAD 2 /* vectors that are read before they are compared */
-
 INLINE void read_row(const graph_t *g, int space, uint32_t node) {
-    const uint8_t *row = row_of(&g->v, space, node);
-    for (int64_t at = 0; at < bytes_per_row(space, g->v.width); at += LINE)
-        __builtin_prefetch(row + at);
+    read_bytes_ahead(row_of(&g->v, space, node), bytes_per_row(space, g->v.width));
 }
 
 #ifdef WITH_AVX2

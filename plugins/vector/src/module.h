@@ -24,6 +24,15 @@ static inline int has_fma(void) {
 }
 #endif
 
+#define AHEAD 2       /* rows that are fetched before they are compared */
+#define CACHE_LINE 64 /* bytes that processors fetch at once */
+
+/* Fetches bytes that are compared soon. */
+INLINE void read_bytes_ahead(const void *from, int64_t size) {
+    for (int64_t at = 0; at < size; at += CACHE_LINE)
+        __builtin_prefetch((const char *)from + at);
+}
+
 #define LANES 8
 
 typedef float floats_t __attribute__((vector_size(4 * LANES)));

@@ -5,8 +5,6 @@
  */
 #include "signs.h"
 
-#define LINE 64 /* bytes that processors read at once */
-
 typedef struct {
     partitions_t partitions;
     const Py_buffer *added, *scales; /* of each partition, a number for each row */
@@ -83,9 +81,7 @@ SCAN(code_score_fma, scan_codes_fma, WITH_FMA, code_product_fma)
 
 WITH_FMA static void read_code(const void *context, int64_t number, int64_t row) {
     const rabit_scan_t *s = context;
-    const char *code = (const char *)s->partitions.codes[number].buf + row * s->width;
-    for (int64_t at = 0; at < s->width; at += LINE)
-        __builtin_prefetch(code + at);
+    read_bytes_ahead((const char *)s->partitions.codes[number].buf + row * s->width, s->width);
     __builtin_prefetch((const float *)s->added[number].buf + row);
     __builtin_prefetch((const float *)s->scales[number].buf + row);
 }

@@ -43,7 +43,6 @@ typedef struct {
     void (*offer_rest)(const void *context, best_t *best, int64_t number, int64_t first, int64_t position);
 } exact_t;
 
-#define AHEAD 2     /* rows whose codes are read before they are compared */
 #define MAX_NEAR 64 /* rows that are compared one after the other */
 
 /* Bounds of the scores of 8 rows: none is below its bound, which is not infinite. */
@@ -126,21 +125,25 @@ WITH_FMA INLINE int64_t bound_rows(const signs_t *s, const small_tables_t *small
     return first;
 }
 
+/* Offers a row of a partition with its score, unless its bound is too high. */
+INLINE void offer_row(const signs_t *s, best_t *best, const exact_t *exact, int64_t number, int64_t position,
+                      const float *bounds, int64_t row) {
+    if (bounds[row] > limit_of(best))
+        return;
+    const float score = exact->score(exact->context, number, row);
+    if (score <= limit_of(best))
+        offer(best, score, ((const uint64_t *)s->partitions.rows[number].buf)[row], position + row);
+}
+
 /* Offers some rows of a partition, with their scores. */
 INLINE void offer_near(const signs_t *s, best_t *best, const exact_t *exact, int64_t number, int64_t position,
                        const float *bounds, const int64_t *rows, int count) {
-    const uint64_t *ids = s->partitions.rows[number].buf;
     for (int i = 0; i < count && i < AHEAD; i++)
         exact->read_ahead(exact->context, number, rows[i]);
     for (int i = 0; i < count; i++) {
-        const int64_t row = rows[i];
         if (i + AHEAD < count)
             exact->read_ahead(exact->context, number, rows[i + AHEAD]);
-        if (bounds[row] > limit_of(best))
-            continue;
-        const float score = exact->score(exact->context, number, row);
-        if (score <= limit_of(best))
-            offer(best, score, ids[row], position + row);
+        offer_row(s, best, exact, number, position, bounds, rows[i]);
     }
 }
 
@@ -171,7 +174,7 @@ INLINE void offer_lowest(const signs_t *s, best_t *best, const exact_t *exact, b
         const int64_t number = (int64_t)lowest->rows[i], row = lowest->positions[i];
         if (i + AHEAD < lowest->size)
             exact->read_ahead(exact->context, (int64_t)lowest->rows[i + AHEAD], lowest->positions[i + AHEAD]);
-        offer_near(s, best, exact, number, starts[number], bounds + starts[number], &row, 1);
+        offer_row(s, best, exact, number, starts[number], bounds + starts[number], row);
         bounds[starts[number] + row] = INFINITY;
     }
 }

@@ -35,10 +35,7 @@ def best_by_scores(
     if masks is not None:
         scores = np.where(np.concatenate(masks), scores, scores.dtype.type(np.nan))
     near = lowest(scores, count)
-    numbers, scores = np.concatenate(rows)[near], scores[near]
-    order = np.lexsort((numbers, scores))[:count]
-    ordered = scores[order].astype(np.float32, copy=False)
-    return BestRows(numbers[order], ordered, near[order])
+    return _ordered(BestRows(np.concatenate(rows)[near], scores[near], near), count)
 
 
 def merged_best(parts: Sequence[BestRows], count: int) -> BestRows:
@@ -46,8 +43,14 @@ def merged_best(parts: Sequence[BestRows], count: int) -> BestRows:
     if len(parts) == 1:
         return parts[0]
     rows, scores, positions = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    order = np.lexsort((rows, scores))[:count]
-    return BestRows(rows[order], scores[order], positions[order])
+    return _ordered(BestRows(rows, scores, positions), count)
+
+
+def _ordered(best: BestRows, count: int) -> BestRows:
+    """The first ``count`` rows in order."""
+    order = np.lexsort((best.rows, best.scores))[:count]
+    scores = best.scores[order].astype(np.float32, copy=False)
+    return BestRows(best.rows[order], scores, best.positions[order])
 
 
 def best_by(scan: Callable[..., int], count: int, *arguments: Any) -> BestRows | None:
