@@ -10,7 +10,7 @@ HERE = Path(__file__).parent
 PYLANCE = HERE / "pylance-14.0.2.zip"
 PYLANCE_TABLES = HERE / "pylance-14.0.2-tables.zip"
 """Tables of pylance, see `store_together`; the first part of a path is the name of a table."""
-PYLANCE_NAMES = HERE / "pylance-14.0.2-names.json"
+PYLANCE_NAMES = HERE / "pylance-14.0.2-names.json.gz"
 """The public names of pylance, and of its arguments."""
 OURS = HERE / "lance-core.zip"
 EARLIER = HERE / "lance-core-earlier.zip"

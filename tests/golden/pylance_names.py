@@ -6,6 +6,7 @@ Reading the list (`stored`) needs nothing else; making it (`of_installed`) needs
 from __future__ import annotations
 
 import ast
+import gzip
 import importlib
 import inspect
 import json
@@ -40,12 +41,13 @@ class PublicNames:
 
 def stored() -> PublicNames:
     """The stored list."""
-    return PublicNames(**json.loads(PYLANCE_NAMES.read_text("utf-8")))
+    return PublicNames(**json.loads(gzip.decompress(PYLANCE_NAMES.read_bytes())))
 
 
 def store(names: PublicNames) -> None:
     """Replace the stored list."""
-    PYLANCE_NAMES.write_text(json.dumps(asdict(names), indent=1, sort_keys=True) + "\n", "utf-8")
+    text = json.dumps(asdict(names), indent=1, sort_keys=True)
+    PYLANCE_NAMES.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
 def of_installed() -> PublicNames:
