@@ -188,6 +188,8 @@ TABLE = pa.table(
         "n": pa.array(NUMBERS, mask=np.asarray(NUMBERS) % 7 == 0),
         "s": [f"a text with number {number}" for number in NUMBERS.to_pylist()],
         "l": [list(range(n % 4)) for n in NUMBERS.to_pylist()],
+        # So many chunks that a kernel puts them into a page.
+        "b": [np.random.default_rng(row).bytes(100) for row in range(len(NUMBERS))],
     }
 )
 
