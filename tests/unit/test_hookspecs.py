@@ -22,6 +22,7 @@ from lance_core.hookspecs import (
     kernels,
     native_loops,
     options,
+    rewriters,
     searches,
     stores,
 )
@@ -41,6 +42,7 @@ PARTS = {
     kernels: {"encodings", "store", "file_version"},
     native_loops: set(),
     options: {"store"},
+    rewriters: {"datafile", "table", "encodings", "schema", "store", "file_version"},
     analyzers: {"index", "datafile", "table", "encodings", "schema", "store", "file_version"},
     searches: {"index", "datafile", "table", "encodings", "schema", "store", "file_version"},
     stores: {"store"},
