@@ -65,7 +65,7 @@ class FragmentCounts:
                 return cls(_scanned(MessageRanges.of(raw)))
             except UnusualMessageError:
                 pass
-        return cls(_parsed(raw))
+        return cls(*_parsed(raw))
 
     def __getitem__(self, fragments: slice | npt.NDArray[np.bool_]) -> FragmentCounts:
         """The counts of some fragments."""
@@ -192,8 +192,8 @@ def fragment_messages(raw: Sequence[bytes]) -> Sequence[table_pb2.DataFragment]:
         raise
 
 
-def _parsed(raw: Sequence[bytes]) -> Int64Array:
-    """The table of `FragmentCounts`."""
+def _parsed(raw: Sequence[bytes]) -> tuple[Int64Array, tuple[int, ...]]:
+    """The table of `FragmentCounts`, and its sums: of few fragments, Python adds them faster."""
     counts = [
         (
             message.id,
@@ -205,4 +205,5 @@ def _parsed(raw: Sequence[bytes]) -> Int64Array:
         )
         for message in fragment_messages(raw)
     ]
-    return np.array(counts, np.uint64).reshape(-1, len(Count)).T.astype(np.int64, "C")
+    table = np.array(counts, np.uint64).reshape(-1, len(Count)).T.astype(np.int64, "C")
+    return table, tuple(map(sum, zip(*counts, strict=True)))

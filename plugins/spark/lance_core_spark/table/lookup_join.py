@@ -18,6 +18,7 @@ from pyspark.sql.types import StructField
 
 import lance_core
 from lance_core.errors import ColumnNotFoundError, InvalidInputError, InvalidTypeError
+from lance_core.hookspecs.arrays import from_numpy
 from lance_core.hookspecs.options import Secret, hide_secrets, hint, shortened
 from lance_core_spark.table.numbered_columns import numbered, numbered_type, renamed
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
@@ -178,7 +179,7 @@ class LookupTask:
 def _pairs(left: pa.Array, right: pa.ChunkedArray) -> tuple[np.ndarray[Any, Any], pa.Array]:
     """The positions of equal keys on both sides, by position on the left; nulls equal nothing."""
     sides = [
-        pa.table({"key": keys, side: pa.array(range(len(keys)), pa.int64())})
+        pa.table({"key": keys, side: from_numpy(np.arange(len(keys)))})
         for side, keys in (("left", left), ("right", right))
     ]
     pairs = sides[0].join(sides[1], "key", join_type="inner", use_threads=False)
