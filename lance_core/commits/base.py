@@ -98,8 +98,7 @@ class CommitHandler(ABC):
     inherits it is checked nevertheless."""
 
     has_folder: ClassVar[bool] = False
-    """True if a version is the manifest in the table's folder: whoever removes it, removes the
-    version."""
+    """True if nothing but its manifest in the table's folder makes a version exist."""
 
     @abstractmethod
     def latest(self) -> ManifestLocation | None:

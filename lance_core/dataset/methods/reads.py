@@ -94,8 +94,8 @@ class ReadMethods(DatasetBase):
         with self._snapshot.turn:
             # As a scanner does, without one: a scanner keeps what its other methods need.
             arguments = {"columns": columns, "filter": filter, **options}
-            chosen = options_of(arguments, self._scan_defaults)
-            return planned_table(planned_scan(self._snapshot, chosen))
+            scan = options_of(arguments, self._scan_defaults)
+            return planned_table(planned_scan(self._snapshot, scan))
 
     def to_batches(
         self,

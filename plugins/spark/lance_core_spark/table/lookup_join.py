@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructField
 
 import lance_core
 from lance_core.errors import ColumnNotFoundError, InvalidInputError, InvalidTypeError
 from lance_core.hookspecs.arrays import from_numpy
 from lance_core.hookspecs.options import Secret, hide_secrets, hint, shortened
+from lance_core_spark.table.joined_columns import check_names, position_of, table_fields
 from lance_core_spark.table.numbered_columns import numbered, numbered_type, renamed
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
 from lance_core_spark.task_threads import limit_threads_to_task
@@ -80,27 +80,22 @@ def lookup_join(  # noqa: PLR0913 (those of the two sides of a join)
     table = TableRef.of(os.fspath(uri), storage_options or {})
     dataset = table.open(version)
     key = on if key is None else key
-    if on not in frame.columns:
-        raise ColumnNotFoundError(f"the data frame has no column {shortened(on)}")
+    position = position_of(frame, on)
     keys = _key_type(frame, on, dataset, key)
-    chosen = [name for name in dataset.schema.names if name != key]
-    chosen = chosen if columns is None else list(columns)
-    chosen = chosen if how in ("inner", "left") else []
-    stored = dataset.scanner(chosen).projected_schema  # Checks the columns.
-    right = [_right_field(field, prefix) for field in stored]
-    same = [field.name for field in right if field.name in frame.columns]
-    if same:
-        raise InvalidInputError(
-            f"both sides have the columns {', '.join(map(shortened, same))}: choose `columns` of "
-            "the table, or give them a `prefix`"
-        )
+    if how not in ("inner", "left"):
+        columns = []
+    elif columns is None:
+        columns = [name for name in dataset.schema.names if name != key]
+    stored = dataset.scanner([*columns]).projected_schema  # Checks the columns.
+    right = table_fields(stored, prefix)
+    check_names(frame, right)
     fields = [*frame.schema, *right]
     returned = numbered_type(fields)
     task = LookupTask(
         table,
         TableVersion.of(dataset),
         how,
-        frame.columns.index(on),
+        position,
         key,
         keys,
         tuple(stored.names),
@@ -124,11 +119,6 @@ def _key_type(frame: DataFrame, on: str, dataset: lance_core.LanceDataset, key: 
             f"{ours.simpleString()}: cast the column {shortened(on)}"
         )
     return field.type
-
-
-def _right_field(field: pa.Field, prefix: str) -> StructField:
-    column = spark_field(field)
-    return StructField(prefix + field.name, column.dataType, True, column.metadata)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,17 +10,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructField
 
 import lance_core
-from lance_core.errors import ColumnNotFoundError, InvalidInputError, InvalidTypeError
+from lance_core.errors import ColumnNotFoundError, InvalidTypeError
 from lance_core.hookspecs.options import Secret, hide_secrets, shortened
+from lance_core_spark.table.joined_columns import check_names, position_of, table_fields
 from lance_core_spark.table.numbered_columns import numbered, numbered_type, renamed
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
 from lance_core_spark.task_threads import limit_threads_to_task
 from lance_core_spark.types.arrow_types import arrow_schema
 from lance_core_spark.types.convert import convert, convert_batch, split_batch
-from lance_core_spark.types.spark_types import spark_field
 
 MAX_QUERIES = 1000
 """Vectors that are searched at once: their distances from a block of rows stay in memory."""
@@ -71,8 +70,9 @@ def nearest_join(  # noqa: PLR0913 (those of a search, and of the two sides of a
     query = np.ones((1, vectors.list_size), np.uint8 if _is_bytes(vectors) else np.float32)
     scanner = dataset.scanner(chosen, filter=filter, nearest={**options, "q": query})
     stored = [field for field in scanner.projected_schema if field.name != QUERY_INDEX]
-    right = [_right_field(field, prefix) for field in stored]
-    names = _names(left, right, column if on is None else on)
+    right = table_fields(stored, prefix, unprefixed=(DISTANCE,))
+    position = position_of(left, column if on is None else on)
+    check_names(left, right)
     fields = [*left.schema, *right]
     returned = numbered_type(fields)
     task = NearestTask(
@@ -81,7 +81,7 @@ def nearest_join(  # noqa: PLR0913 (those of a search, and of the two sides of a
         options,
         filter,
         vectors,
-        names.index(column if on is None else on),
+        position,
         tuple(chosen),
         tuple(field.name for field in stored),
         arrow_schema(returned),
@@ -109,26 +109,6 @@ def _vectors(dataset: lance_core.LanceDataset, column: str) -> pa.DataType:
 
 def _is_bytes(vectors: pa.DataType) -> bool:
     return bool(vectors.value_type == pa.uint8())
-
-
-def _right_field(field: pa.Field, prefix: str) -> StructField:
-    column = spark_field(field)
-    name = field.name if field.name == DISTANCE else prefix + field.name
-    return StructField(name, column.dataType, nullable=True, metadata=column.metadata)
-
-
-def _names(left: DataFrame, right: Sequence[StructField], on: str) -> list[str]:
-    """The names of ``left``, which must have ``on`` and none of ``right``."""
-    names: list[str] = left.columns
-    if on not in names:
-        raise ColumnNotFoundError(f"the data frame has no column {shortened(on)}")
-    same = [field.name for field in right if field.name in names]
-    if same:
-        raise InvalidInputError(
-            f"both sides have the columns {', '.join(map(shortened, same))}: choose `columns` of "
-            "the table, or give them a `prefix`"
-        )
-    return names
 
 
 @dataclass(frozen=True, slots=True)

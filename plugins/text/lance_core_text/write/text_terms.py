@@ -40,14 +40,14 @@ class TextTerms:
         analyzed = analyze_column(values, self._parameters, with_offsets=False)
         lengths = np.bincount(analyzed.texts, minlength=len(values))
         is_document = (lengths > 0) | self._by_element
-        there = np.flatnonzero(is_document)
+        texts = np.flatnonzero(is_document)
         self._terms.append(analyzed.terms)
-        self._documents.append(Documents(rows[there], lengths[there].astype(np.int32), elements))
+        self._documents.append(Documents(rows[texts], lengths[texts].astype(np.int32), elements))
         documents = (np.cumsum(is_document) - 1 + self.num_documents).astype(np.int32)
         positions = analyzed.positions if self._parameters.with_position else analyzed.positions[:0]
         parts = (analyzed.codes, np.repeat(documents, lengths), positions)
         self._parts.append(tuple(part.astype(np.int32, copy=False) for part in parts))
-        self.num_documents += len(there)
+        self.num_documents += len(texts)
         self.num_terms += len(analyzed.codes)
 
     def inverted(self) -> tuple[Documents, PostingLists]:
