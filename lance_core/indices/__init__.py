@@ -10,6 +10,7 @@ from lance_core.dataset.values.index import Index, IndexFile
 from lance_core.dataset.values.index_config import IndexConfig
 from lance_core.dataset.values.index_description import IndexDescription, IndexSegmentDescription
 from lance_core.dataset.values.index_problem import IndexProblem
+from lance_core.indices.tools import provided
 
 __all__ = [
     "Index",
@@ -23,8 +24,4 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """What a plugin provides; raises `PluginNotFoundError` without it."""
-    if name not in ("IndexFileVersion", "IndicesBuilder", "IvfModel", "PqModel"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from lance_core.plugins.index_tools import index_tool
-
-    return index_tool(name)
+    return provided(__name__, "IndexFileVersion", "IndicesBuilder", "IvfModel", "PqModel")(name)
