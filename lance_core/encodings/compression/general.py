@@ -17,6 +17,7 @@ from lance_core.encodings.arrow.decode_budget import spend
 from lance_core.encodings.arrow.memory_pool import empty, memory_pool
 from lance_core.encodings.compression.lz4_blocks import lz4_block
 from lance_core.encodings.compression.raw_frames import raw_blocks
+from lance_core.encodings.compression.zstd_frames import joined_contents
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels import Kernels
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
@@ -118,6 +119,9 @@ def decompress_spans(
         lengths = np.array([piece.size for piece in pieces], np.int64)
         return pa.py_buffer(b"".join(pieces)), lengths
     spend(int(claimed.sum()))
+    contents = joined_contents(data, starts, starts + sizes, kernels) if scheme == "zstd" else None
+    if contents is not None:
+        return contents, claimed
     joined, position = empty(int(claimed.sum()), np.uint8), 0
     for number, span in enumerate(zip(starts, sizes, strict=True)):
         # Copy each piece at once: it is still in the CPU cache, and its memory is then reused.

@@ -1,9 +1,8 @@
 """Find the content of incompressible values: zstd frames whose blocks are all raw.
 
-A frame is its magic number, a byte of flags, optional fields, then blocks. A block begins with a
-header of three bytes, little endian: bit 0 is set in the last block, bits 1 and 2 are 0 in a raw
-block, and the other bits are the size (RFC 8878, section 3.1.1). Only frames with the u64 size
-before them are handled.
+The blocks of a frame follow its header (see `zstd_frames`). A block begins with a header of three
+bytes, little endian: bit 0 is set in the last block, bits 1 and 2 are 0 in a raw block, and the
+other bits are the size (RFC 8878, section 3.1.1).
 """
 
 from __future__ import annotations
@@ -13,16 +12,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from lance_core.encodings.compression.zstd_frames import frame_headers
 from lance_core.encodings.decoding import Int64Array
 
-# _MIN_BYTES: size prefix, magic number, flags, one byte of optional fields, one block header.
-# The tables give the bytes of the dictionary id and of the content size by their flag bits.
-_MAGIC = 0xFD2FB528
-_PREFIX = 8
-_MIN_BYTES = _PREFIX + 4 + 1 + 1 + 3
-_CHECKSUM, _SINGLE_SEGMENT = 0x04, 0x20
-_DICTIONARY_BYTES = np.array([0, 1, 2, 4])
-_SIZE_BYTES = np.array([0, 2, 4, 8])
+_CHECKSUM = 0x04
 
 
 class RawBlocks(NamedTuple):
@@ -40,25 +33,15 @@ def raw_blocks(
 
     The result is checked: the blocks of a value fill it and have the size that it states.
     """
-    if not len(starts) or (stops - starts < _MIN_BYTES).any():
+    headers = frame_headers(data, starts, stops)
+    if headers is None or (headers.flags & _CHECKSUM).any():
         return None
-    head = data[starts[:, None] + np.arange(_PREFIX + 5)]
-    sizes = head[:, :_PREFIX].copy().view("<u8").ravel()
-    magic = head[:, _PREFIX : _PREFIX + 4].copy().view("<u4").ravel()
-    flags = head[:, _PREFIX + 4]
-    if (magic != _MAGIC).any() or (flags & _CHECKSUM).any() or (sizes > len(data)).any():
-        return None
-    # A single-segment frame has no window descriptor byte, but always has a content size: code 0
-    # then means one byte. Without the flag, code 0 means that there is no content size.
-    single = (flags & _SINGLE_SEGMENT) != 0
-    stated = _SIZE_BYTES[flags >> 6] + (single & (flags >> 6 == 0))
-    at = starts + _PREFIX + 5 + ~single + _DICTIONARY_BYTES[flags & 3] + stated
-    blocks = _blocks(data, at, stops)
+    blocks = _blocks(data, headers.blocks_at, stops)
     if blocks is None:
         return None
     values, begins, ends = blocks
     total_sizes = np.bincount(values, ends - begins, len(starts)).astype(np.int64)
-    if not np.array_equal(total_sizes, sizes.astype(np.int64)):
+    if not np.array_equal(total_sizes, headers.sizes.astype(np.int64)):
         return None
     order = np.argsort(begins, kind="stable")
     return RawBlocks(begins[order], ends[order], total_sizes)
