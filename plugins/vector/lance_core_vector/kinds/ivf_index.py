@@ -25,6 +25,7 @@ from lance_core_vector.loops.threads import in_threads, parts_of
 from lance_core_vector.partitions.index_files import ROW_ID
 from lance_core_vector.partitions.partition_cache import PartitionCache
 from lance_core_vector.partitions.probing import num_probes
+from lance_core_vector.partitions.training_fit import TrainingFit, warn_of_drift
 from lance_core_vector.quantizers.flat import FlatQuantizer
 from lance_core_vector.quantizers.product import ProductQuantizer
 from lance_core_vector.quantizers.rabit import RabitQuantizer
@@ -94,11 +95,18 @@ class IvfIndex(NearestIndex):
             parameters["num_bits"] = self.quantizer.bits
         return parameters
 
+    @property
+    def fit(self) -> TrainingFit | None:
+        """How far rows are from the centroids; None if it is not known. See `TrainingFit.of`."""
+        return TrainingFit.of(self.files.index)
+
     def prewarm(self) -> None:
         self._partitions.load_all()
 
     def statistics(self) -> Mapping[str, Any]:
-        files = self.files
+        files, fit = self.files, self.fit
+        drift = None if fit is None else fit.drift
+        warn_of_drift(drift, files.index.path)
         return {
             "index_type": files.kind,
             "uuid": files.index.path.split("/")[-2],
@@ -113,6 +121,8 @@ class IvfIndex(NearestIndex):
             },
             "partitions": [{"size": size} for size in self.model.lengths.tolist()],
             "loss": self.model.loss,
+            "drift": drift,
+            "num_added_rows": None if fit is None else fit.num_added,
             "index_file_version": "V3",
         }
 

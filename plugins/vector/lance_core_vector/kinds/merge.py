@@ -15,6 +15,7 @@ from lance_core_vector.kinds.drift import Drift
 from lance_core_vector.kinds.hnsw_index import HnswIndex
 from lance_core_vector.kinds.move import stored_codes, stored_partitions
 from lance_core_vector.kinds.stored_encoder import encoder_of
+from lance_core_vector.partitions.training_fit import TrainingFit
 from lance_core_vector.quantizers.product import ProductQuantizer
 from lance_core_vector.quantizers.rabit import RabitQuantizer
 from lance_core_vector.quantizers.scalar import ScalarQuantizer
@@ -27,6 +28,7 @@ from lance_core_vector.training.graphs import OldGraph, OldGraphs, graphs_of
 from lance_core_vector.training.index_writer import write_codes, write_index
 from lance_core_vector.training.parameters import BuildParameters
 from lance_core_vector.training.partitioned_rows import PartitionedRows
+from lance_core_vector.vectors import NUMBERS
 
 if TYPE_CHECKING:
     from lance_core.hookspecs.indices import IndexOutput, IndexPart, IndexRows
@@ -57,12 +59,14 @@ def merge(
     )
     with PartitionedRows(len(training.centroids), output.scratch, parameters.budget) as partitioned:
         new = [] if rows is None else [rows]
+        copied: list[IvfIndex] = []
         readable = [rows]
         for part, source in zip(parts, sources, strict=True):
             if part.map is NO_ROWS:
                 continue
             readable.append(part.rows)
             if _has_same_codes(first, source):
+                copied.append(source)
                 _add(part, partitioned)
             elif part.rows is not None:
                 new.append(part.rows)
@@ -73,21 +77,24 @@ def merge(
         done, total = 0, sum(added.num_rows for added in new)
         drift = Drift(first)
         for added in new:
-            measure = drift.add if added is rows else None
-            for count in encode_rows(added, training, parameters, partitioned, measure=measure):
+            for count in encode_rows(added, training, parameters, partitioned, measure=drift.add):
                 done = min(done + count, total)
                 output.progress("encode", done, total)
         drift.warn()
+        fit = drift.fit_with(copied)
         every = [own for own in readable if own is not None]
         if len(every) + (rows is None) == len(readable):
-            training = balanced(training, partitioned, every, parameters)
+            balanced_training = balanced(training, partitioned, every, parameters)
+            if fit is not None and balanced_training is not training:
+                fit = TrainingFit(fit.trained)  # rows that were far may have centroids of their own
+            training = balanced_training
         write_codes(partitioned, training.encoder, vector.value_type, parameters, output)
         own = first.model.centroids  # in their own precision
         centroids = np.concatenate([own, training.centroids[len(own) :].astype(own.dtype)])
         old = _old_graphs(parts[sources.index(first)])
         graphs = graphs_of(partitioned, training.encoder, parameters, output.progress, old)
-        chosen, item = partitioned.chosen, vector.value_type
-        write_index(centroids[chosen], training.loss, item, parameters, output, graphs)
+        stored = centroids[partitioned.chosen].astype(NUMBERS[vector.value_type])
+        write_index(stored, training.loss, fit, parameters, output, graphs)
     return first.details
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from lance_core import LanceDataset
 from lance_core.errors import InvalidInputError
+from lance_core.indices import IndexDescription
 from lance_core_vector.answers import RecallQueries, shares, vectors_in
 from lance_core_vector.options import query_vectors
 
@@ -44,7 +45,9 @@ class RecallReport:
     """The recall of an index for each set of options, in their order.
 
     ``num_queries``: how many were asked for the ``k`` nearest rows each. ``exact_seconds``: of
-    processor time for a query of the exact search, which was asked for all at once.
+    processor time for a query of the exact search, which was asked for all at once. ``drift``: how
+    many times as far from the centroids of the index as the rows of its training those are that
+    were added since, in squared distances; None if it is not known, and for few rows.
     """
 
     column: str
@@ -52,6 +55,7 @@ class RecallReport:
     num_queries: int
     measured: tuple[MeasuredRecall, ...]
     exact_seconds: float
+    drift: float | None = None
 
     def __repr__(self) -> str:
         exact = f"exact search: {1e3 * self.exact_seconds:.2f} ms a query"
@@ -66,6 +70,8 @@ class RecallReport:
                 f"{row.recall:7.3f} {interval:>15} {row.worst:6.2f} {1e3 * row.seconds:8.2f}  "
                 f"{options or 'default'}"
             )
+        if self.drift is not None:
+            lines.append(f"rows added since the training are {self.drift:.1f} times as far")
         return "\n".join(lines)
 
 
@@ -85,7 +91,8 @@ def recall_report(  # noqa: PLR0913 (each has a default)
     ``queries``: vectors, one a row; by default those of ``sample`` random rows, each of which does
     not count among its own results. ``options``: keys of ``nearest``, one set after the other;
     ``{}`` is the default. ``metric``: by default that of the index. The exact search reads the
-    column once, for all queries. Raises `InvalidInputError`.
+    column once, for all queries. Issues an `IndexWarning` for the drift of an index, as
+    ``index_stats`` does. Raises `InvalidInputError`.
     """
     if k < 1 or sample < 1:
         raise InvalidInputError(f"k and sample must be 1 or more, got {k} and {sample}")
@@ -96,23 +103,39 @@ def recall_report(  # noqa: PLR0913 (each has a default)
         matrix, _ = query_vectors(queries)
     if not len(matrix):
         raise InvalidInputError(f"column {column!r} has no vectors to ask for")
-    metric = metric or index_metric(dataset, column)
+    index = vector_index(dataset, column)
+    metric = metric or index_metric(index)
     keys = {"column": column} | ({} if metric is None else {"metric": metric})
     start = time.process_time()
     queried = RecallQueries(dataset.to_table, keys, matrix, own, k)
     exact = queried.answers({"use_index": False})
     exact_seconds = (time.process_time() - start) / len(matrix)
     measured = [_measured(queried, exact, keys_of_nearest) for keys_of_nearest in options]
-    return RecallReport(column, k, len(matrix), tuple(measured), exact_seconds)
+    drift = None if index is None else _drift(dataset, index)
+    return RecallReport(column, k, len(matrix), tuple(measured), exact_seconds, drift)
 
 
-def index_metric(dataset: LanceDataset, column: str) -> str | None:
-    """The metric of the first vector index of ``column``; None if there is none."""
+def vector_index(dataset: LanceDataset, column: str) -> IndexDescription | None:
+    """The first vector index of ``column``; None if there is none."""
     for index in dataset.describe_indices():
-        metric = index.details.get("metric_type")
-        if index.field_names == [column] and metric is not None:
-            return str(metric).lower()
+        if index.field_names == [column] and "metric_type" in index.details:
+            return index
     return None
+
+
+def index_metric(index: IndexDescription | None) -> str | None:
+    """The metric of an index; None without one."""
+    return None if index is None else str(index.details["metric_type"]).lower()
+
+
+def _drift(dataset: LanceDataset, index: IndexDescription) -> float | None:
+    """That of all segments of an index: the mean, by the rows that were added to each."""
+    segments = dataset.stats.index_stats(index.name)["segments"]
+    known = [own for own in segments if own.get("drift") is not None]
+    if not known:
+        return None
+    weights = [own["num_added_rows"] for own in known]
+    return float(np.average([own["drift"] for own in known], weights=weights))
 
 
 def sampled_vectors(

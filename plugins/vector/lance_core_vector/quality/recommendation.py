@@ -20,6 +20,7 @@ from lance_core_vector.quality.recall_report import (
     index_metric,
     recall_report,
     sampled_vectors,
+    vector_index,
 )
 
 SAMPLE_ROWS = 20_000
@@ -119,7 +120,7 @@ def recommend_index(  # noqa: PLR0913 (each has a default)
         raise InvalidInputError(f"recall must be above 0 and at most 1, got {recall}")
     _, matrix = sampled_vectors(dataset, column, sample_rows, seed)
     default = "hamming" if matrix.dtype == np.uint8 else "l2"
-    metric = metric or index_metric(dataset, column) or default
+    metric = metric or index_metric(vector_index(dataset, column)) or default
     if len(matrix) < 1000:
         raise InvalidInputError(
             f"column {column!r} has {len(matrix)} vectors in the sample: fewer than 1,000 need no "

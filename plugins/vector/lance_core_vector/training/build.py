@@ -14,6 +14,7 @@ from lance_core.errors import InvalidInputError
 from lance_core.hookspecs.indices import IndexBatch, TooFewRowsError
 from lance_core_vector.loops.passes import squares_of, unit
 from lance_core_vector.loops.threads import in_threads
+from lance_core_vector.partitions.training_fit import DistanceMeter, TrainingFit
 from lance_core_vector.training import kmeans
 from lance_core_vector.training.details import details_of
 from lance_core_vector.training.encoded_files import read_rows
@@ -74,7 +75,8 @@ def build(rows: IndexRows, parameters: BuildParameters, output: IndexOutput) -> 
         )
     with PartitionedRows(len(centroids), output.scratch, parameters.budget) as partitioned:
         done, total = 0, rows.num_rows
-        counts = encode_rows(rows, training, parameters, partitioned, precomputed)
+        meter = DistanceMeter(parameters.metric)
+        counts = encode_rows(rows, training, parameters, partitioned, precomputed, meter.add)
         if models.encoded_files is not None:
             counts = _read_codes(models.encoded_files, training, partitioned)
         for count in counts:
@@ -82,7 +84,9 @@ def build(rows: IndexRows, parameters: BuildParameters, output: IndexOutput) -> 
             output.progress("encode", min(done, total), total)
         write_codes(partitioned, training.encoder, vector.value_type, parameters, output)
         graphs = graphs_of(partitioned, training.encoder, parameters, output.progress)
-        write_index(centroids, training.loss, vector.value_type, parameters, output, graphs)
+        fit = TrainingFit(meter.mean) if meter.count else None
+        stored = centroids.astype(NUMBERS[vector.value_type])
+        write_index(stored, training.loss, fit, parameters, output, graphs)
     return details_of(parameters.with_target_of(done))
 
 

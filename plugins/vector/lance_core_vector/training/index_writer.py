@@ -24,6 +24,7 @@ from lance_core_vector.partitions.index_files import (
     QUANTIZER_KEY,
     ROW_ID,
 )
+from lance_core_vector.partitions.training_fit import FIT_KEY, TrainingFit
 from lance_core_vector.training.parameters import BuildParameters
 from lance_core_vector.vectors import NUMBERS
 
@@ -116,15 +117,17 @@ def write_codes(
 def write_index(
     centroids: npt.NDArray[Any],
     loss: float | None,
-    item: pa.DataType,
+    fit: TrainingFit | None,
     parameters: BuildParameters,
     output: IndexOutput,
     graphs: Iterable[StoredGraph | None] | None = None,
 ) -> None:
-    """Write the file of the centroids, whose numbers have the type ``item``, and of the graphs."""
-    stored = centroids.astype(NUMBERS[item])
-    count = len(stored)
-    tensor = Tensor(data_type=_TENSORS[stored.dtype], shape=stored.shape, data=stored.tobytes())
+    """Write the file of the centroids, as numbers of the type of the vectors, and of the graphs.
+
+    ``loss``: see `Training`; ``fit``: None if it is not known.
+    """
+    count, number_type = len(centroids), _TENSORS[centroids.dtype]
+    tensor = Tensor(data_type=number_type, shape=centroids.shape, data=centroids.tobytes())
     starts, lengths, texts = [0] * count, [0] * count, [""] * count
     key, schema = FLAT_KEY, pa.schema([pa.field("__flat_marker", pa.uint64(), nullable=False)])
     if graphs is not None:
@@ -139,6 +142,8 @@ def write_index(
         description = {"type": parameters.kind, "distance_type": parameters.metric.name}
         writer.add_metadata(INDEX_KEY, json.dumps(description))
         writer.add_metadata(key, json.dumps(texts))
+        if fit is not None:
+            writer.add_metadata(FIT_KEY, fit.to_json())
 
 
 def write_graphs(
