@@ -8,8 +8,6 @@ All of them come with the extra ``text``: `FullTextQuery` and its kinds `MatchQu
 
 from typing import Any
 
-from lance_core.imports.provided_names import provided
-
 __all__ = [
     "BooleanQuery",
     "BoostQuery",
@@ -30,4 +28,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """What a plugin provides; raises `PluginNotFoundError` without it."""
-    return provided(__name__, *__all__)(name)
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from lance_core.plugins.index_tools import index_tool
+
+    return index_tool(name)

@@ -11,7 +11,7 @@ import base64
 import dataclasses
 import json
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 import numpy as np
@@ -23,6 +23,7 @@ from lance_core.commits.history import Version
 from lance_core.commits.options import CommitOptions
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.fragment_metadata import FragmentMetadata
+from lance_core.dataset.values.transaction import properties_of
 from lance_core.dataset.write.changed_rows import Action, ChangedRows
 from lance_core.dataset.write.commit_change import new_transaction
 from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
@@ -121,13 +122,17 @@ class RowChangeCommit:
     only deletes rows; it is recorded. ``modified``: the columns with new values, None means any.
     ``rejects_added_rows``: rows that others have added in the meantime are a conflict, because they
     may change the result. If it is a function, this decides: it gets a dataset at the newer
-    version, and the ids of its fragments that have added rows or new values.
+    version, and the ids of its fragments that have added rows or new values. ``properties``:
+    returns the properties of the transaction for the numbers of changed rows. ``is_committed``:
+    see `LanceDataset.commit`.
     """
 
     verb: str = "change of rows"
     predicate: str | None = None
     modified: tuple[str, ...] | None = None
     rejects_added_rows: bool | Callable[[Any, list[int]], bool] = False
+    properties: Callable[[RowChangeCounts], Mapping[str, str]] | None = None
+    is_committed: Callable[[Mapping[str, str]], bool] | None = None
 
 
 def write_row_changes(
@@ -237,7 +242,9 @@ def _commit(
     if how.rejects_added_rows:
         check = _AddedRows(snapshot, how.rejects_added_rows).check
         options = dataclasses.replace(options, check_base=check)
-    transaction = new_transaction(snapshot, operation, environment)
+    options = dataclasses.replace(options, is_committed=how.is_committed)
+    properties = {} if how.properties is None else properties_of(None, how.properties(counts))
+    transaction = new_transaction(snapshot, operation, environment, properties)
     return files.commit(snapshot, transaction, options), counts
 
 

@@ -1,8 +1,8 @@
-"""Everything that those need who copy the pages of data files, or merge several into one.
+"""Everything that the author of a rewriter needs.
 
-The metadata of columns and pages, their serialized messages, the chunks of mini-block pages, and
-the encoders and decoders of rows that are not copied. `lance_core.maintenance` has the rest of what
-a way to write tables anew needs.
+A rewriter implements `FragmentRewriter` and is described by a `RewriterSpec`. The rest is what a
+copy of pages works with: the metadata of columns and pages, their serialized messages, pages of
+several files that become one, and the encoders and decoders of rows that are not copied.
 """
 
 from lance_core.byte_ranges import BufferSlices, JoinSlices, RangeArrays, byte_ranges
@@ -20,6 +20,14 @@ from lance_core.datafile.column_metadata import (
 )
 from lance_core.datafile.fast.joined_files import FilePart, read_columns
 from lance_core.datafile.footer import ALIGNMENT, TABLE_ENTRY
+from lance_core.datafile.fragment_rewriter import (
+    FileRewrite,
+    FragmentRewriter,
+    Parts,
+    RewriteCounts,
+    RowReader,
+    SourceTable,
+)
 from lance_core.datafile.joined_ranges import GAP, JoinedRanges
 from lance_core.datafile.page_limits import page_limits
 from lance_core.datafile.page_messages import (
@@ -31,6 +39,7 @@ from lance_core.datafile.page_messages import (
 )
 from lance_core.datafile.parallel import as_ready
 from lance_core.datafile.reader import FileReader
+from lance_core.datafile.rewriter_spec import RewriterSpec
 from lance_core.datafile.varints import Bytes as ByteArray
 from lance_core.datafile.varints import Ints, Ragged
 from lance_core.datafile.varints import encode as encode_varints
@@ -41,46 +50,42 @@ from lance_core.encodings.arrow.memory_pool import low_retention_pool
 from lance_core.encodings.arrow.split import split_columns
 from lance_core.encodings.arrow.strings import is_plain
 from lance_core.encodings.arrow.take import take_rows
-from lance_core.encodings.compression.fsst import TABLE_BYTES, packed_symbols, stored_symbols
+from lance_core.encodings.compression.fsst import TABLE_BYTES
 from lance_core.encodings.context import EncodeContext, FieldEncoder
 from lance_core.encodings.decoding import packed_rows, run_decoding
 from lance_core.encodings.dispatch import decode_field, field_encoder
-from lance_core.encodings.kernels.numpy.fsst_train import MAX_SYMBOLS
 from lance_core.encodings.layout_messages import (
-    REPDEF_ALL_VALID_ITEM,
-    REPDEF_NULLABLE_ITEM,
     ArrayEncoding,
-    Buffer,
     ColumnEncoding,
-    CompressiveEncoding,
-    Fsst,
     MiniBlockLayout,
     PageLayout,
     SimpleStruct,
 )
+from lance_core.encodings.mergeable_pages import (
+    AnyForm,
+    CodeForm,
+    NumberForm,
+    PageForm,
+    merge_ends,
+    merged_encoding,
+    page_form,
+)
+from lance_core.encodings.nullable_structs import nullable_structs
 from lance_core.encodings.page import Column, EncodedPage, ForeignEncoding
 from lance_core.encodings.page_arrays import PageArrays
 from lance_core.encodings.registry import EncodingRegistry
-from lance_core.encodings.v2_1.codecs.base import Encoded, MiniBlockChunks, Place, Target
-from lance_core.encodings.v2_1.codecs.base import decode as decode_values
-from lance_core.encodings.v2_1.codecs.base import encode as encode_values
-from lance_core.encodings.v2_1.codecs.chunks import split_sizes
-from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth, as_fixed
-from lance_core.encodings.v2_1.codecs.variable import offset_bits, variable_chunks
-from lance_core.encodings.v2_1.levels.repdef import Levels, layer_kinds
+from lance_core.encodings.v2_1.codecs.base import Encoded
+from lance_core.encodings.v2_1.codecs.values import FixedWidth
+from lance_core.encodings.v2_1.levels.repdef import Levels
 from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage
-from lance_core.encodings.v2_1.pages.mini_block.chunk_levels import WantedRows, wanted_levels
-from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import (
-    ChunkForm,
-    ChunkParts,
-    chunk_parts,
+from lance_core.encodings.v2_1.pages.mini_block.code_pages import shared_codes
+from lance_core.encodings.v2_1.pages.mini_block.number_pages import (
+    joined_numbers,
+    numbers_of,
+    packed_numbers,
+    repacked_page,
 )
-from lance_core.encodings.v2_1.pages.mini_block.chunk_table import (
-    ChunkTable,
-    PageWords,
-    tables_of_pages,
-)
-from lance_core.encodings.v2_1.pages.mini_block.chunk_writer import chunk_words
+from lance_core.encodings.v2_1.pages.mini_block.stored_pages import StoredPages, joined_levels
 from lance_core.encodings.v2_1.pages.mini_block.writer import mini_block_page
 from lance_core.encodings.v2_1.selection.blocks import encode_levels
 from lance_core.schema import to_storage
@@ -95,27 +100,21 @@ __all__ = [
     "COLUMN_PAGES_TAG",
     "GAP",
     "IO_THREADS",
-    "MAX_SYMBOLS",
     "PAGE_OFFSETS",
     "PAGE_PRIORITY",
-    "REPDEF_ALL_VALID_ITEM",
-    "REPDEF_NULLABLE_ITEM",
     "SLACK",
     "TABLE_BYTES",
     "TABLE_ENTRY",
     "VALUES_ENCODING",
     "AlignedOutput",
+    "AnyForm",
     "ArrayEncoding",
-    "Buffer",
     "BufferSlices",
     "ByteArray",
-    "ChunkForm",
-    "ChunkParts",
-    "ChunkTable",
+    "CodeForm",
     "Column",
     "ColumnEncoding",
     "ColumnParser",
-    "CompressiveEncoding",
     "DataFile",
     "EncodeContext",
     "Encoded",
@@ -124,69 +123,69 @@ __all__ = [
     "FieldEncoder",
     "FilePart",
     "FileReader",
+    "FileRewrite",
     "FixedWidth",
     "ForeignEncoding",
     "Fragment",
-    "Fsst",
+    "FragmentRewriter",
     "Ints",
     "JoinSlices",
     "JoinedRanges",
     "LayoutPage",
     "Levels",
-    "MiniBlockChunks",
     "MiniBlockLayout",
+    "NumberForm",
     "PageArrays",
     "PageEncoding",
+    "PageForm",
     "PageLayout",
     "PageMessages",
-    "PageWords",
-    "Place",
+    "Parts",
     "Ragged",
     "RangeArrays",
+    "RewriteCounts",
+    "RewriterSpec",
+    "RowReader",
     "SimpleStruct",
-    "Target",
-    "VariableWidth",
-    "WantedRows",
-    "as_fixed",
+    "SourceTable",
+    "StoredPages",
     "as_ready",
     "bit_width",
     "byte_ranges",
-    "chunk_parts",
-    "chunk_words",
     "column_of",
     "data_file_name",
     "data_file_path",
     "decode_field",
-    "decode_values",
     "encode_levels",
-    "encode_values",
     "encode_varints",
     "field_encoder",
     "in_order",
     "is_plain",
     "joined_bits",
-    "layer_kinds",
+    "joined_levels",
+    "joined_numbers",
     "low_retention_pool",
+    "merge_ends",
+    "merged_encoding",
     "merged_items",
     "mini_block_page",
-    "offset_bits",
+    "nullable_structs",
+    "numbers_of",
+    "packed_numbers",
     "packed_rows",
-    "packed_symbols",
+    "page_form",
     "page_limits",
     "populate",
     "read_columns",
+    "repacked_page",
     "run_decoding",
     "serialize_column",
     "serialize_column_encoding",
     "serialize_page",
+    "shared_codes",
     "single_pages",
     "split_columns",
-    "split_sizes",
-    "stored_symbols",
-    "tables_of_pages",
     "tagged_items",
     "take_rows",
     "to_storage",
-    "variable_chunks",
-    "wanted_levels",
 ]

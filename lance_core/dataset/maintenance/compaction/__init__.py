@@ -1,0 +1,1 @@
+"""Compaction: write the rows of small or partly deleted fragments as new fragments."""
