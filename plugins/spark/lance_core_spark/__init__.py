@@ -2,7 +2,8 @@
 
 To write in other threads than the main one, import this package first.
 
-`read`, `count_rows` and `lance_schema` read tables with arguments instead of options.
+`read`, `count_rows` and `lance_schema` read tables with arguments instead of options, and
+`table_changes` the rows that versions changed.
 `aggregate` aggregates a table in the tasks that read it. `create_table` writes a data frame as a
 table. `create_index` indexes a column. `compact` and `LanceTable` compact tables. `lookup_join`
 joins a data frame with the rows that have its keys, `nearest_join` one of vectors with the nearest
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 import lance_core_spark.thread_sessions  # noqa: F401  # lets data frames be written in any thread
 
 if TYPE_CHECKING:
-    from lance_core_spark.frames import count_rows, lance_schema, read
+    from lance_core_spark.frames import count_rows, lance_schema, read, table_changes
     from lance_core_spark.source import LanceSource
     from lance_core_spark.stream.upsert import upsert_batches
     from lance_core_spark.table.aggregate import aggregate
@@ -41,6 +42,7 @@ __all__ = [
     "nearest_join",
     "read",
     "search",
+    "table_changes",
     "upsert_batches",
 ]
 
@@ -60,6 +62,7 @@ def __getattr__(name: str) -> object:
         "nearest_join": "table.nearest_join",
         "read": "frames",
         "search": "table.search",
+        "table_changes": "frames",
         "upsert_batches": "stream.upsert",
     }
     if name not in modules:

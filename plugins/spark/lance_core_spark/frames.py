@@ -61,6 +61,31 @@ def count_rows(
     return sum(row["count"] for row in _frame(spark, uri, texts).collect())
 
 
+def table_changes(
+    spark: SparkSession,
+    uri: str | os.PathLike[str],
+    start: int | str | datetime,
+    end: int | str | datetime | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    **options: object,
+) -> DataFrame:
+    """The rows that versions inserted, deleted and updated, as a data frame.
+
+    ``start``: the first version, a number or a time; ``end``: the last one, by default the newest.
+    Besides the columns of the table there are ``_change_type`` (``insert``, ``delete``,
+    ``update_preimage``, ``update_postimage``) and ``_commit_version``. ``columns`` and ``options``:
+    those of `read`. The table needs stable row ids.
+
+    Raises the errors of `read`; those of versions that do not exist are raised by Spark.
+    """
+    texts = _take_texts(options)
+    texts |= _texts(
+        {"read_change_feed": True, **_bound("starting", start), **_bound("ending", end)}
+    )
+    return _frame(spark, uri, {**texts, **_columns(columns)})
+
+
 def lance_schema(
     uri: str | os.PathLike[str], columns: Sequence[str] | None = None, **options: object
 ) -> StructType:
@@ -99,6 +124,13 @@ def _text(value: object) -> str | Secret:
     if isinstance(value, Secret):
         return value
     return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def _bound(which: str, at: int | str | datetime | None) -> dict[str, object]:
+    """The option for a version or a time; none without it."""
+    if at is None:
+        return {}
+    return {f"{which}_{'version' if isinstance(at, int) else 'timestamp'}": at}
 
 
 def _columns(columns: Sequence[str] | None) -> dict[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from pyspark.sql.datasource import DataSourceReader
 from pyspark.sql.types import StructType
 
 import lance_core
@@ -59,8 +60,12 @@ class LanceSource:
         """The rows of the version, without those that are deleted; reads no data file."""
         return open_version(self._table, self._existing()).count_rows()
 
-    def reader(self, schema: StructType) -> LanceReader:
+    def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of the columns ``schema``."""
+        if self._options.stream.reads_change_feed:
+            from lance_core_spark.stream.version_reader import ChangeReader  # Other reads skip it.
+
+            return ChangeReader(self._options, schema)
         self._options.stream.check_not_given()
         if self._options.read.filter is not None:  # Spark requests no schema if the user gives one
             check_filter(open_version(self._table, self._existing()), self._options.read)

@@ -26,6 +26,35 @@ def test_names_are_found_in_any_case() -> None:
     assert options.read.meta_columns == ("_rowid",)
 
 
+def test_options_may_be_written_as_in_delta() -> None:
+    options = DataSourceOptions.parse(
+        {
+            "path": "t.lance",
+            "versionAsOf": "3",
+            "mergeSchema": "true",
+            "overwriteSchema": "false",
+            "replaceWhere": "a = 1",
+            "txnAppId": "job",
+            "txnVersion": "7",
+            "userMetadata": "why",
+            "maxRecordsPerFile": "10",
+            "ignoreDeletes": "true",
+            "maxBytesPerTrigger": "5",
+        }
+    )
+    assert (options.read.version, options.stream.changes) == (3, "ignore_deletes")
+    write = options.write
+    assert (write.merge_schema, write.overwrite_schema, write.replace_where) == (
+        *(True, False, "a = 1"),
+    )
+    assert (write.transaction, write.message, write.files) == (
+        *(("job", 7), "why", {"max_rows_per_file": 10}),
+    )
+    assert DataSourceOptions.parse({"path": "t", "timestampAsOf": "2026-01-01"}).read.asof
+    with pytest.raises(InvalidInputError, match="versionasof"):
+        DataSourceOptions.parse({"path": "t", "version": "3", "versionAsOf": "3"})
+
+
 def test_columns_are_separated_by_commas_outside_of_backticks() -> None:
     text = " a, s.x ,`b,c`,`d``e`, s.`x.y`"
     options = DataSourceOptions.parse({"path": "t.lance", "columns": text})

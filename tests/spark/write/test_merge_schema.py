@@ -15,6 +15,7 @@ from lance_core.errors import (
     InvalidInputError,
     SchemaMismatchError,
 )
+from lance_core_spark.source import LanceSource
 from tests.spark.write.jobs import copied, data_files, planned, run, written
 
 MEMBERS = st.StructType().add("y", "string").add("x", "integer")
@@ -122,6 +123,16 @@ def test_an_overwrite_has_the_schema_of_its_rows(table: Path) -> None:
     wrong_case = st.StructType().add("ID", "long")
     with pytest.raises(SchemaMismatchError, match="case matters"):
         planned(table, False, wrong_case, merge_schema="true")
+
+
+def test_an_overwrite_may_be_told_to_keep_the_schema(table: Path) -> None:
+    stored = LanceSource({"path": str(table)}).schema()
+    planned(table, True, stored, overwriteSchema="false")
+    narrower = st.StructType(stored.fields[:1])
+    with pytest.raises(SchemaMismatchError, match=f"'{stored.names[1]}' must be"):
+        planned(table, True, narrower, overwriteSchema="false")
+    with pytest.raises(SchemaMismatchError, match="no column 'more'"):
+        planned(table, True, stored.add("more", "long"), overwriteSchema="false")
 
 
 def test_values_are_cast_to_the_types_of_the_table(table: Path) -> None:

@@ -1,5 +1,6 @@
 """Reader of Spark's options, whose names are case-insensitive and whose values are text.
 
+Names may be written without underscores, so that ``mergeSchema`` of Delta means ``merge_schema``.
 Each option is read once. Options with the prefix ``storage.`` go to the store, as do options that
 the store, a commit handler or the choice of a handler declares. Any other option that is not read
 is an error, so that a misspelt option is not ignored.
@@ -38,6 +39,16 @@ _IGNORED = frozenset(
 )
 """Options of the JVM connector that are ignored, because they tune components of that connector."""
 
+_OTHER_NAMES = {
+    "version": ("versionasof",),
+    "timestamp": ("timestampasof",),
+    "read_change_feed": ("readchangedata",),
+    "max_rows_per_file": ("max_row_per_file", "maxrecordsperfile"),
+    "data_storage_version": ("file_format_version",),
+    "commit_message": ("usermetadata",),
+}
+"""What Delta, Spark's own sources and the JVM connector call an option, in lower case."""
+
 _OF_SPARK = frozenset({"checkpointlocation", "queryname"})
 """Options of streaming queries that Spark passes on to the data source."""
 
@@ -63,7 +74,11 @@ class OptionReader:
     def text(self, name: str) -> str | None:
         """Read an option; an option without a value is None, like one that is not given."""
         self._known.add(name)
-        return plain(self._unread.pop(name, "")).strip() or None
+        spellings = [name, name.replace("_", ""), *_OTHER_NAMES.get(name, ())]
+        stated = [spelling for spelling in dict.fromkeys(spellings) if spelling in self._unread]
+        if len(stated) > 1:
+            raise InvalidInputError(f"give one of the options {stated}, which mean the same")
+        return plain(self._unread.pop(stated[0])).strip() or None if stated else None
 
     def is_given(self, name: str) -> bool:
         """True if the option is given and not read yet, also if it is empty."""

@@ -18,13 +18,16 @@ CHANGES = ("ignore_deletes", "ignore_changes", "skip_change_commits", "read_chan
 class LanceStreamOptions:
     """The options of a stream. None: not given.
 
-    ``starting_version``: a number, ``"latest"`` or ``"earliest"``. ``max_versions``, ``max_rows``
-    and ``max_bytes`` limit a micro-batch. ``changes``: one of `CHANGES`. ``query_id``: replaces the
-    id of the query as the owner of micro-batches. ``look_back``: see `CommitKey.find`.
+    ``starting_version``: a number, ``"latest"`` or ``"earliest"``. ``ending_version`` and
+    ``ending_timestamp``: the last version of a batch read of changes. ``max_versions``,
+    ``max_rows`` and ``max_bytes`` limit a micro-batch. ``changes``: one of `CHANGES`. ``query_id``:
+    replaces the id of the query as the owner of micro-batches. ``look_back``: see `CommitKey.find`.
     """
 
     starting_version: int | str | None = None
     starting_timestamp: str | None = None
+    ending_version: int | None = None
+    ending_timestamp: str | None = None
     max_versions: int | None = None
     max_rows: int | None = None
     max_bytes: int | None = None
@@ -40,12 +43,18 @@ class LanceStreamOptions:
             raise InvalidInputError(
                 "give one of the options 'starting_version' and 'starting_timestamp'"
             )
+        ends = options.number("ending_version", 1), options.text("ending_timestamp")
+        if None not in ends:
+            raise InvalidInputError(
+                "give one of the options 'ending_version' and 'ending_timestamp'"
+            )
         changes = [name for name in CHANGES if options.flag(name)]
         if len(changes) > 1:
             raise InvalidInputError(f"give one of the options {changes}")
         return cls(
             _starting_version(starts[0]),
             starts[1],
+            *ends,
             options.number("max_versions_per_trigger", 1),
             options.number("max_rows_per_trigger", 1),
             options.number("max_bytes_per_trigger", 1),
@@ -55,18 +64,50 @@ class LanceStreamOptions:
         )
 
     def check_not_given(self) -> None:
-        """Raise `InvalidInputError` if an option of streaming reads was given for another read."""
-        names = {
-            "starting_version": self.starting_version,
-            "starting_timestamp": self.starting_timestamp,
+        """Raise `InvalidInputError` if an option of streams or of changes was given for a read."""
+        for name, value in {**self._starts, **self._ends}.items():
+            if value is not None:
+                raise InvalidInputError(
+                    f"option {name!r} is for spark.readStream, or for 'read_change_feed'"
+                )
+        self._check_no_limits(self.changes)
+
+    def check_batch(self) -> None:
+        """Raise `InvalidInputError` for options that a batch read of changes does not have."""
+        if all(value is None for value in self._starts.values()):
+            raise InvalidInputError(
+                "'read_change_feed' needs the first version: give the option 'starting_version' or "
+                "'starting_timestamp'"
+            )
+        self._check_no_limits(None)
+
+    def check_stream(self) -> None:
+        """Raise `InvalidInputError` for options that streaming reads do not have."""
+        for name, value in self._ends.items():
+            if value is not None:
+                raise InvalidInputError(f"a stream cannot have the option {name!r}")
+
+    def _check_no_limits(self, changes: str | None) -> None:
+        limits = {
             "max_versions_per_trigger": self.max_versions,
             "max_rows_per_trigger": self.max_rows,
             "max_bytes_per_trigger": self.max_bytes,
-            self.changes: self.changes,
+            changes: changes,
         }
-        for name, value in names.items():
+        for name, value in limits.items():
             if value is not None:
                 raise InvalidInputError(f"option {name!r} is for spark.readStream only")
+
+    @property
+    def _starts(self) -> dict[str, int | str | None]:
+        return {
+            "starting_version": self.starting_version,
+            "starting_timestamp": self.starting_timestamp,
+        }
+
+    @property
+    def _ends(self) -> dict[str, int | str | None]:
+        return {"ending_version": self.ending_version, "ending_timestamp": self.ending_timestamp}
 
     @property
     def reads_change_feed(self) -> bool:

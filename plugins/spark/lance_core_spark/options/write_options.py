@@ -23,7 +23,8 @@ class LanceWriteOptions:
     ``files`` and ``commit`` are keyword arguments of `lance_core.write_dataset`; only the driver
     uses those of ``commit``. ``replace_where``: the SQL condition of the rows to replace.
     ``replace_where_check``: the new rows must satisfy it. ``checked_casts``: cast values to
-    narrower types if they fit. ``columns``: options of single columns. ``transaction``: the
+    narrower types if they fit. ``overwrite_schema``: an overwrite may change the columns.
+    ``columns``: options of single columns. ``transaction``: the
     application and the version of the write, ``look_back``: the number of versions in which an
     earlier run is looked for.
     """
@@ -35,6 +36,7 @@ class LanceWriteOptions:
     replace_where: str | None = None
     replace_where_check: bool = True
     merge_schema: bool = False
+    overwrite_schema: bool = True
     checked_casts: bool = False
     columns: ColumnOptions = field(default_factory=dict)
     transaction: tuple[str, int] | None = None
@@ -55,6 +57,7 @@ class LanceWriteOptions:
             replace_where=options.text("replace_where"),
             replace_where_check=options.flag("replace_where_check", default=True),
             merge_schema=options.flag("merge_schema"),
+            overwrite_schema=options.flag("overwrite_schema", default=True),
             checked_casts=_choice(options, "casts", CASTS) == "checked",
             columns=options.columns(),
             transaction=_transaction(options),
@@ -70,14 +73,12 @@ def _choice(options: OptionReader, name: str, choices: tuple[str, ...]) -> str:
 
 
 def _files(options: OptionReader) -> dict[str, int | str]:
-    """The options of files, also under the names that the JVM connector has for them."""
-    rows = options.number("max_rows_per_file", 1), options.number("max_row_per_file", 1)
-    version = options.text("data_storage_version"), options.text("file_format_version")
+    """The options of files."""
     files = {
-        "max_rows_per_file": rows[0] or rows[1],
+        "max_rows_per_file": options.number("max_rows_per_file", 1),
         "max_bytes_per_file": options.number("max_bytes_per_file", 1),
         "max_rows_per_group": options.number("max_rows_per_group", 1),
-        "data_storage_version": version[0] or version[1],
+        "data_storage_version": options.text("data_storage_version"),
     }
     return {name: value for name, value in files.items() if value is not None}
 

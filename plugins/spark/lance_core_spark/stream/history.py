@@ -67,6 +67,30 @@ class StreamHistory:
         version = TableVersion.of(dataset)
         return StreamOffset(version.number, version.timestamp, 0, is_snapshot=True)
 
+    def last_offset(self, first: StreamOffset) -> StreamOffset:
+        """The offset that a batch read of changes from ``first`` ends at, by its options.
+
+        Raises `InvalidInputError` for a version after the newest one, or before ``first``, and
+        `DatasetNotFoundError` for a removed version.
+        """
+        newest, stream = self.newest(), self.options.stream
+        last = newest
+        if stream.ending_timestamp is not None:
+            last = self.options.table.open(asof=stream.ending_timestamp)
+        elif stream.ending_version is not None:
+            if stream.ending_version > newest.version:
+                raise InvalidInputError(
+                    f"option 'ending_version': version {stream.ending_version} does not exist; the "
+                    f"newest version is {newest.version}"
+                )
+            last = self._open(stream.ending_version, newest)
+        if last.version < first.version:
+            raise InvalidInputError(
+                f"the last version of the changes, {last.version}, is before the first one, "
+                f"{first.version + 1}"
+            )
+        return StreamOffset.after(TableVersion.of(last))
+
     def _version_at(self, moment: str, newest: lance_core.LanceDataset) -> int | str:
         """The number of the first version that was not committed before ``moment``."""
         if moment in ("latest", "earliest"):

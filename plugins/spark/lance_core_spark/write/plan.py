@@ -30,7 +30,7 @@ from lance_core_spark.options.write_options import LanceWriteOptions
 from lance_core_spark.table_ref import TableRef, TableVersion, keep_open, open_version
 from lance_core_spark.write.idempotent_commit import CommitKey
 from lance_core_spark.write.legacy_dictionaries import LEGACY_VERSIONS, table_dictionaries
-from lance_core_spark.write.schema import new_schema, table_schema
+from lance_core_spark.write.schema import check_same_columns, new_schema, table_schema
 
 TXN_APP_ID = "lance_core.txn_app_id"
 TXN_VERSION = "lance_core.txn_version"
@@ -84,7 +84,7 @@ def plan_write(
     table, write = options.table, options.write
     replaces = write.replace_where is not None
     _check_options(write, overwrite)
-    key = None if write.transaction is None else _key(*write.transaction)
+    key = None if write.transaction is None else transaction_key(*write.transaction)
     if base is not None and key is not None and key.find(base, write.look_back or LOOK_BACK):
         return WritePlan(table, pa.schema([]), "append")
     if base is not None and write.if_exists == "error":
@@ -96,6 +96,8 @@ def plan_write(
     if base is None or mode == "overwrite":
         version = write.files.get("data_storage_version", base and base.data_storage_version)
         stored = new_schema(schema, write, version in LEGACY_VERSIONS)
+        if base is not None and not write.overwrite_schema:
+            check_same_columns(schema, base)
     else:
         stored = table_schema(schema, base, write)
         dictionaries = table_dictionaries(base, stored)
@@ -153,7 +155,8 @@ def _condition_schema(write: LanceWriteOptions, schema: pa.Schema) -> pa.Schema 
     return schema
 
 
-def _key(app_id: str, version: int) -> CommitKey:
+def transaction_key(app_id: str, version: int) -> CommitKey:
+    """The identity of the change that an application made as its ``version``."""
     return CommitKey(TXN_APP_ID, app_id, TXN_VERSION, version)
 
 

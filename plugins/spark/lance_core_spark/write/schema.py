@@ -28,6 +28,23 @@ def new_schema(schema: st.StructType, write: LanceWriteOptions, is_legacy: bool)
     return pa.schema([without_dictionaries(field) for field in stored]) if is_legacy else stored
 
 
+def check_same_columns(schema: st.StructType, base: lance_core.LanceDataset) -> None:
+    """Raise `SchemaMismatchError` unless ``schema`` has the table's columns with their types."""
+    columns = {column.name: column.dataType for column in schema}
+    for stored in base.schema:
+        expected = spark_field(with_bytes(stored)).dataType
+        new = columns.pop(stored.name, None)
+        if new is None or not is_compatible(new, expected, check_nulls=False):
+            raise SchemaMismatchError(
+                f"the option 'overwrite_schema' is false: column {stored.name!r} must be "
+                f"{expected.simpleString()}"
+            )
+    if columns:
+        raise SchemaMismatchError(
+            f"the option 'overwrite_schema' is false: the table has no column {min(columns)!r}"
+        )
+
+
 def table_schema(
     schema: st.StructType, base: lance_core.LanceDataset, write: LanceWriteOptions
 ) -> pa.Schema:
