@@ -22,10 +22,9 @@ from lance_core.hookspecs import (
     kernels,
     native_loops,
     options,
+    rewriters,
     searches,
-    stored_pages,
     stores,
-    tools,
 )
 from lance_core.hookspecs.exports import HOMES
 from tests.each_case import each_case
@@ -43,11 +42,10 @@ PARTS = {
     kernels: {"encodings", "store", "file_version"},
     native_loops: set(),
     options: {"store"},
-    stored_pages: {"datafile", "table", "encodings", "schema", "store", "file_version"},
+    rewriters: {"datafile", "table", "encodings", "schema", "store", "file_version"},
     analyzers: {"index", "datafile", "table", "encodings", "schema", "store", "file_version"},
     searches: {"index", "datafile", "table", "encodings", "schema", "store", "file_version"},
     stores: {"store"},
-    tools: set(),
 }
 """What each module of the package imports of the core."""
 

@@ -259,6 +259,36 @@ def test_an_insert_reads_only_the_rows_that_others_add(
     assert sorted(found) == [1, 2, 9, 41, 42, 43]
 
 
+def test_a_merge_adds_the_columns_of_its_source(
+    spark: SparkSession, path: Path, table: LanceTable
+) -> None:
+    new = spark.sql("SELECT * FROM VALUES (7, 1, 'x'), (41, 2, 'y') AS s(id, more, spare)").alias(
+        "s"
+    )
+    some = table.merge(new, "t.id = s.id").withSchemaEvolution()
+    some.whenMatchedUpdate(set={"MORE": "s.more", "name": "s.spare"}).execute()
+    dataset = lance_core.dataset(str(path))
+    assert dataset.schema.names == ["id", "name", "Size", "v", "more"]
+    assert dataset.schema.field("more").nullable
+    every = table.merge(new, "t.id = s.id").withSchemaEvolution()
+    counts = every.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+    assert counts == {"num_inserted_rows": 1, "num_updated_rows": 1, "num_deleted_rows": 0}
+    columns = ["id", "name", "Size", "more", "spare"]
+    changed = lance_core.dataset(str(path)).to_table(columns, filter="more IS NOT NULL").to_pylist()
+    assert [list(row.values()) for row in changed] == [
+        [7, "x", 3.5, 1, "x"],
+        [41, None, None, 2, "y"],
+    ]
+    # A wrong expression adds nothing, and a second run finds all columns.
+    version = lance_core.dataset(str(path)).version
+    wrong = table.merge(new.withColumn("last", sf.lit(1)).alias("s"), "t.id = s.idd")
+    with pytest.raises(InvalidInputError, match="did you mean"):
+        wrong.withSchemaEvolution().whenMatchedUpdateAll().execute()
+    assert lance_core.dataset(str(path)).version == version
+    every.whenMatchedUpdateAll().execute()
+    assert lance_core.dataset(str(path)).version == version + 1
+
+
 def _merge(table: LanceTable, new: DataFrame) -> LanceMergeBuilder:
     return table.merge(new, "t.id = s.id")
 

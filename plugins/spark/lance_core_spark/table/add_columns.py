@@ -16,6 +16,7 @@ import lance_core
 from lance_core import LanceOperation
 from lance_core.engines import added_schema
 from lance_core.errors import (
+    AlreadyCommittedError,
     CommitUnknownError,
     InvalidInputError,
     LanceError,
@@ -41,7 +42,7 @@ from lance_core_spark.table.expressions import (
     quoted,
 )
 from lance_core_spark.table.numbered_columns import numbered
-from lance_core_spark.table.target import Target, fragment_of
+from lance_core_spark.table.target import Target, fragment_of, readable_columns
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
 from lance_core_spark.task_threads import limit_threads_to_task
 from lance_core_spark.types.convert import convert_batch
@@ -52,7 +53,9 @@ def add_columns(target: Target, values: Mapping[str, Expression]) -> None:
     """Add columns with ``values`` and commit them as one version; see `LanceTable.addColumns`."""
     assignments = checked_assignments(values, "addColumns")
     dataset = target.table.open()
-    names = dataset.schema.names
+    if target.commit.is_done(dataset):
+        return
+    names = readable_columns(dataset.schema)
     for name in assignments:
         if name.lower() in {known.lower() for known in names}:
             raise SchemaMismatchError(f"addColumns: the table has a column {name!r} already")
@@ -67,7 +70,7 @@ def add_columns(target: Target, values: Mapping[str, Expression]) -> None:
         )
         fields = [stored_field(field).with_nullable(True) for field in rows.schema.fields[2:]]
     if not dataset.get_fragments():
-        dataset.add_columns(pa.schema(fields))
+        _commit(target, dataset, pa.schema(fields), [], None)
         return
     with job_description(target.spark, f"add columns {target.table}"):
         pinned = TableVersion.of(dataset)
@@ -77,11 +80,11 @@ def add_columns(target: Target, values: Mapping[str, Expression]) -> None:
             ordered = placed.sortWithinPartitions(address)
             done, failed = reports(ordered.mapInArrow(task, RESULT))
         added = [FragmentMetadata.from_json(text) for text in done]
-        _commit(target.table, dataset, task.columns, added, failed)
+        _commit(target, dataset, task.columns, added, failed)
 
 
 def _commit(
-    table: TableRef,
+    target: Target,
     dataset: lance_core.LanceDataset,
     columns: pa.Schema,
     added: list[FragmentMetadata],
@@ -93,10 +96,18 @@ def _commit(
         fragments = {fragment.id: fragment for fragment in added}
         ids = [fragment.fragment_id for fragment in dataset.get_fragments()]
         if sorted(fragments) != sorted(ids) or len(added) != len(ids):
-            raise LanceError(f"the new columns of some fragments of {table} are missing")
+            raise LanceError(f"the new columns of some fragments of {target.table} are missing")
         schema = added_schema(dataset, columns)
         operation = LanceOperation.Merge([fragments[id_] for id_ in ids], schema, True)
-        lance_core.LanceDataset.commit(dataset, operation, dataset.version)
+        lance_core.LanceDataset.commit(
+            dataset,
+            operation,
+            dataset.version,
+            transaction_properties=target.commit.properties("add columns", {}, {}),
+            is_committed=target.commit.is_committed,
+        )
+    except AlreadyCommittedError:
+        _discard(dataset, added)
     except (CommitUnknownError, OutcomeUnknownError):
         raise  # A version may reference the files.
     except LanceError:

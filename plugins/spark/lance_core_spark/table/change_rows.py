@@ -20,7 +20,13 @@ from lance_core_spark.table.expressions import (
     quoted,
     resolve_paths,
 )
-from lance_core_spark.table.target import Changes, Target, column_types, fragment_of
+from lance_core_spark.table.target import (
+    Changes,
+    Target,
+    column_types,
+    fragment_of,
+    readable_columns,
+)
 
 
 def delete(target: Target, condition: Expression) -> int:
@@ -29,8 +35,9 @@ def delete(target: Target, condition: Expression) -> int:
     text = condition if isinstance(condition, str) else str(condition)
 
     def plan(version: lance_core.LanceDataset) -> Changes:
-        names = mentioned(version.schema.names, [condition])
-        rows = _chosen(target.load(names, version.version), condition_column, version.schema.names)
+        names = readable_columns(version.schema)
+        frame = target.load(mentioned(names, [condition]), version.version)
+        rows = _chosen(frame, condition_column, names)
         return Changes(rows.select(*_keys()), (None,))
 
     counts = target.change(target.table.open(), plan, RowChangeCommit("delete", text))
@@ -44,8 +51,8 @@ def update(target: Target, condition: Expression | None, values: Mapping[str, Ex
     assignments = {name: as_column(value, "set") for name, value in checked.items()}
 
     def plan(version: lance_core.LanceDataset) -> Changes:
-        names = version.schema.names
-        types = column_types(version, names)
+        names = readable_columns(version.schema)
+        types = column_types(version.schema, version.schema.names)
         resolved = resolve_paths(assignments, types, target.alias, "set")
         texts = [*values.values(), *([] if condition is None else [condition])]
         nested = {path[0] for path in resolved if len(path) > 1}
@@ -58,10 +65,13 @@ def update(target: Target, condition: Expression | None, values: Mapping[str, Ex
         return Changes(rows.select(*_keys(), *columns), (frozenset(cast),), tuple(cast))
 
     dataset = target.table.open()
-    types = column_types(dataset, dataset.schema.names)
+    types = column_types(dataset.schema, dataset.schema.names)
     paths = resolve_paths(assignments, types, target.alias, "set")
     how = RowChangeCommit("update", modified=tuple({path[0]: None for path in paths}))
-    return target.change(dataset, plan, how)["num_updated_rows"]
+    parameters = {"set": ", ".join(f"{name} = {value}" for name, value in checked.items())}
+    if condition is not None:
+        parameters["predicate"] = str(condition)
+    return target.change(dataset, plan, how, **parameters)["num_updated_rows"]
 
 
 def _chosen(frame: DataFrame, condition: Column, names: Sequence[str]) -> DataFrame:

@@ -13,6 +13,7 @@ import lance_core
 from lance_core import LanceOperation
 from lance_core.dataset import LANCE_COMMIT_MESSAGE_KEY
 from lance_core.errors import InvalidInputError
+from lance_core_spark.table.commit_info import METRIC, PARAMETER
 
 _TEXTS = st.MapType(st.StringType(), st.StringType())
 
@@ -57,6 +58,14 @@ INDICES = st.StructType(
     ]
 )
 
+TAGS = st.StructType(
+    [
+        st.StructField("tag", st.StringType(), False),
+        st.StructField("version", st.LongType(), False),
+        st.StructField("branch", st.StringType()),
+    ]
+)
+
 
 def history(spark: SparkSession, dataset: lance_core.LanceDataset, limit: int | None) -> DataFrame:
     """A frame of the newest ``limit`` versions up to that of ``dataset``, newest first; None: all.
@@ -85,10 +94,22 @@ def _version(
         return (*start, None, None, None, totals, None)
     operation, properties = transaction.operation, dict(transaction.transaction_properties or {})
     message = properties.pop(LANCE_COMMIT_MESSAGE_KEY, None)
-    parameters = {**dict(_parameters(operation)), **properties}
-    metrics = {**dict(_metrics(operation)), **totals}
+    counted = {name: properties.pop(name) for name in [*properties] if name.startswith(METRIC)}
+    recorded = {name.removeprefix(PARAMETER): text for name, text in properties.items()}
+    parameters = {**dict(_parameters(operation)), **recorded}
+    metrics = {
+        **dict(_metrics(operation)),
+        **totals,
+        **{_metric(name): count for name, count in counted.items()},
+    }
     read = transaction.read_version
     return (*start, _name(operation), parameters, read, metrics, message)
+
+
+def _metric(name: str) -> str:
+    """``num_updated_rows`` as ``numUpdatedRows``."""
+    first, *others = name.removeprefix(METRIC).split("_")
+    return first + "".join(map(str.capitalize, others))
 
 
 def _name(operation: LanceOperation.BaseOperation) -> str:
@@ -170,3 +191,9 @@ def indices(spark: SparkSession, dataset: lance_core.LanceDataset) -> DataFrame:
         for index in dataset.describe_indices()
     ]
     return spark.createDataFrame(rows, INDICES)
+
+
+def tags(spark: SparkSession, dataset: lance_core.LanceDataset) -> DataFrame:
+    """The tags of a table, one row for each."""
+    rows = [(name, tag["version"], tag["branch"]) for name, tag in dataset.tags.list().items()]
+    return spark.createDataFrame(rows, TAGS)

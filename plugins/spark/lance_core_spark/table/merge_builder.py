@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 import lance_core
@@ -13,7 +14,8 @@ from lance_core.fragment import RowChangeCommit, RowChangeCounts
 from lance_core_spark.table.expressions import Expression
 from lance_core_spark.table.merge_clauses import Clause, Rows, clause, with_clause
 from lance_core_spark.table.merge_plan import MergePlan, MergeSource
-from lance_core_spark.table.target import Changes, Target
+from lance_core_spark.table.target import NO_CHANGES, Changes, Target
+from lance_core_spark.types.stored_fields import stored_field
 
 Values = Mapping[str, Expression]
 
@@ -34,6 +36,15 @@ class LanceMergeBuilder:
     _source: DataFrame
     _condition: Expression
     _clauses: tuple[Clause, ...] = ()
+    _evolves: bool = False
+
+    def withSchemaEvolution(self) -> LanceMergeBuilder:  # noqa: N802
+        """Add the columns of the source that the table lacks and that a clause sets.
+
+        They are added as columns that can be null, in a version of its own before that of the
+        merge. ``…All`` clauses then set only the columns that the source has.
+        """
+        return replace(self, _evolves=True)
 
     def whenMatchedUpdate(  # noqa: N802
         self, condition: Expression | None = None, set: Values | None = None
@@ -99,10 +110,15 @@ class LanceMergeBuilder:
         """
         if not self._clauses:
             raise InvalidInputError("a merge needs a clause: call whenMatchedUpdateAll or another")
+        dataset = self._target.table.open()
+        if self._target.commit.is_done(dataset):
+            return NO_CHANGES
+        if self._evolves:
+            self._add_columns(dataset)
         source: list[MergeSource] = []
 
         def plan(version: lance_core.LanceDataset) -> Changes:
-            merge = MergePlan(self._target, version, self._condition, self._clauses)
+            merge = self._plan(version)
             if not source:
                 computed = MergeSource.of(self._source)
                 merge.changes(computed)  # Checks the expressions before the source is computed.
@@ -116,7 +132,31 @@ class LanceMergeBuilder:
 
         inserts = any(part.rows is Rows.NOT_MATCHED for part in self._clauses)
         how = RowChangeCommit("merge", rejects_added_rows=matches if inserts else False)
-        return self._target.change(self._target.table.open(), plan, how)
+        clauses = ", ".join(part.name for part in self._clauses)
+        parameters = {"predicate": str(self._condition), "clauses": clauses}
+        return self._target.change(dataset, plan, how, **parameters)
+
+    def _plan(
+        self, version: lance_core.LanceDataset, new_columns: Sequence[pa.Field] = ()
+    ) -> MergePlan:
+        new = new_columns if self._evolves else None
+        return MergePlan(self._target, version, self._condition, self._clauses, None, new)
+
+    def _add_columns(self, dataset: lance_core.LanceDataset) -> None:
+        """Add the columns that the clauses set and the table lacks, if the merge is valid."""
+        known = {name.lower() for name in dataset.schema.names}
+        set_all = any(clause.values is None and not clause.deletes for clause in self._clauses)
+        texts = {name.lower() for clause in self._clauses for name in clause.values or ()}
+        alias = "" if self._target.alias is None else f"{self._target.alias}.".lower()
+        columns = [
+            stored_field(column).with_nullable(True)
+            for column in self._source.schema
+            if column.name.lower() not in known
+            and (set_all or {column.name.lower(), alias + column.name.lower()} & texts)
+        ]
+        if columns:
+            self._plan(dataset, columns).changes(MergeSource.of(self._source))  # Checks it.
+            dataset.add_columns(pa.schema(columns))
 
     def _with(self, new: Clause) -> LanceMergeBuilder:
         return replace(self, _clauses=with_clause(self._clauses, new))

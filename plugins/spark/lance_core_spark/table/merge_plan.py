@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
+import pyarrow as pa
 import pyspark.sql.functions as sf
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import types as st
@@ -31,7 +32,13 @@ from lance_core_spark.table.expressions import (
     resolve_paths,
 )
 from lance_core_spark.table.merge_clauses import Clause, Rows
-from lance_core_spark.table.target import Changes, Target, column_types, fragment_of
+from lance_core_spark.table.target import (
+    Changes,
+    Target,
+    column_types,
+    fragment_of,
+    readable_columns,
+)
 from lance_core_spark.types.blobs import has_blobs
 from lance_core_spark.types.spark_types import spark_field
 
@@ -79,19 +86,27 @@ class MergePlan:
         condition: Expression,
         clauses: Sequence[Clause],
         fragments: Sequence[int] | None = None,
+        new_columns: Sequence[pa.Field] | None = None,
     ) -> None:
-        """``fragments``: the ids of those whose rows are merged, by default all."""
+        """``fragments``: the ids of those whose rows are merged, by default all.
+
+        ``new_columns``: those that the merge adds, so that ``…All`` clauses set only the columns
+        that the source has; None if these set all.
+        """
         self._target = target
         self._condition = condition
         self._clauses = clauses
-        self._names = version.schema.names
-        self._types = column_types(version, self._names)
-        self._required = {field.name for field in version.schema if not field.nullable}
+        self._stored = pa.schema([*version.schema, *(new_columns or ())])
+        self._evolves = new_columns is not None
+        self._names = self._stored.names
+        self._readable = readable_columns(self._stored)
+        self._types = column_types(self._stored, self._names)
+        self._required = {field.name for field in self._stored if not field.nullable}
         self._version = version
         self._fragments = fragments
         updates = [clause for clause in clauses if clause.rows is not Rows.NOT_MATCHED]
         texts = [text for clause in updates for text in clause.expressions()]
-        self._changed = {*mentioned(self._names, texts), *self._nested()}
+        self._changed = {*mentioned(self._readable, texts), *self._nested()}
 
     def changes(self, source: MergeSource) -> Changes:
         """The changed rows; all expressions are resolved before any job runs.
@@ -138,16 +153,20 @@ class MergePlan:
         There are no rows if the expressions are only checked, unless their types depend on options
         of the read: Spark starts a process to load the table.
         """
-        needed = {*mentioned(self._names, [self._condition]), *self._changed}
-        columns = [name for name in self._names if name in needed]
-        stored = self._version.schema
-        if source.rows is None and not any(has_blobs(stored.field(name)) for name in columns):
-            fields = [spark_field(stored.field(name)) for name in columns]
-            address = st.StructField(PAIR_ADDRESS, st.LongType(), False)
-            table = self._target.spark.createDataFrame([], st.StructType([*fields, address]))
+        needed = {*mentioned(self._readable, [self._condition]), *self._changed}
+        columns = [name for name in self._readable if name in needed]
+        stored = self._stored
+        known = [stored.field(name) for name in columns if name in stored.names]
+        if source.rows is None and not any(map(has_blobs, known)):
+            of_rows = [name for name in (*columns, PAIR_ADDRESS) if name not in stored.names]
+            fields = [
+                *map(spark_field, known),
+                *(st.StructField(name, st.LongType(), False) for name in of_rows),
+            ]
+            table = self._target.spark.createDataFrame([], st.StructType(fields))
         else:
             table = self._target.load(columns, self._version.version, self._fragments)
-            table = table.withColumnRenamed(ADDRESS, PAIR_ADDRESS)
+            table = table.select(*map(quoted, columns), sf.col(quoted(ADDRESS)).alias(PAIR_ADDRESS))
         return table if self._target.alias is None else table.alias(self._target.alias)
 
     def _equal_pairs(self, source: MergeSource) -> DataFrame | None:
@@ -155,8 +174,8 @@ class MergePlan:
         if source.rows is None or source.rows > BROADCAST_ROWS:
             return None
         schema = source.frame.select(*map(quoted, source.names)).schema
-        stored, alias = self._version.schema, self._target.alias
-        names = equal_keys(self._condition, alias, self._types, schema, stored)
+        alias = self._target.alias
+        names = equal_keys(self._condition, alias, self._types, schema, self._stored)
         if names is None or self._changed - names.keys():
             return None
         others = [sf.col(quoted(other)).alias(name) for name, other in names.items()]
@@ -177,7 +196,7 @@ class MergePlan:
         if source.rows is not None and source.rows <= BROADCAST_ROWS:
             keys = sf.broadcast(keys)
         condition = as_column(self._condition, "the merge condition")
-        with analysed("the merge condition", [*self._names, *source.names]):
+        with analysed("the merge condition", [*self._readable, *source.names]):
             joined = table.join(keys, condition, "inner")
             columns = [table[quoted(name)] for name in table.columns]
             pairs = joined.select(*columns, sf.col(PAIR_ROW))
@@ -232,7 +251,7 @@ class MergePlan:
 
     def _known(self, clause: Clause, source: MergeSource) -> list[str]:
         """The columns that the expressions of a clause may use."""
-        table = [] if clause.rows is Rows.NOT_MATCHED else self._names
+        table = [] if clause.rows is Rows.NOT_MATCHED else self._readable
         return [*table, *([] if clause.rows is Rows.NOT_MATCHED_BY_SOURCE else source.names)]
 
     def _values(
@@ -281,12 +300,13 @@ class MergePlan:
         by_name = {name.lower(): name for name in source.names}
         for name in self._names:
             other = name if name in source.names else by_name.get(name.lower())
-            if other is None:
+            if other is not None:
+                paths[(name,)] = other
+            elif not self._evolves:
                 raise SchemaMismatchError(
                     f"{clause.name}: the source has no column {name!r}; name the columns to set "
-                    f"with {clause.name.removesuffix('All')}"
+                    f"with {clause.name.removesuffix('All')}, or call withSchemaEvolution()"
                 )
-            paths[(name,)] = other
         return paths
 
     def _given_paths(self, clause: Clause) -> dict[Path, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import pyarrow as pa
@@ -12,14 +12,18 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import types as st
 
 import lance_core
+from lance_core.errors import AlreadyCommittedError
 from lance_core.fragment import RowChangeCommit, RowChangeCounts, RowChanges
 from lance_core.hookspecs.options import plain
 from lance_core_spark.job_progress import job_description, row_progress
 from lance_core_spark.table.change_task import ADDRESS, ChangeTask, run_changes
+from lance_core_spark.table.commit_info import NOTHING, CommitInfo
 from lance_core_spark.table.expressions import quoted
 from lance_core_spark.table_ref import TableRef, TableVersion
 from lance_core_spark.types.blobs import with_bytes
 from lance_core_spark.types.spark_types import spark_field
+
+NO_CHANGES = RowChangeCounts(num_inserted_rows=0, num_updated_rows=0, num_deleted_rows=0)
 
 RETRY_TIMEOUT = timedelta(hours=6)
 """Time after which a change is not computed again; the number of retries is the usual limit."""
@@ -27,11 +31,15 @@ RETRY_TIMEOUT = timedelta(hours=6)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A table, the session that changes it, and the alias that expressions name it by."""
+    """A table, the session that changes it, and the alias that expressions name it by.
+
+    ``commit``: what is recorded with changes.
+    """
 
     spark: SparkSession
     table: TableRef
     alias: str | None = None
+    commit: CommitInfo = NOTHING
 
     def load(
         self,
@@ -56,7 +64,8 @@ class Target:
                 reader = reader.schema(st.StructType([address]))
             else:
                 reader = reader.option("with_row_address", True)
-                reader = reader.option("columns", ",".join(map(quoted, columns)))
+                named = (quoted(name) for name in columns if name != ADDRESS)
+                reader = reader.option("columns", ",".join(named))
         frame = reader.load(self.table.uri)
         return frame if self.alias is None else frame.alias(self.alias)
 
@@ -65,14 +74,17 @@ class Target:
         dataset: lance_core.LanceDataset,
         plan: Callable[[lance_core.LanceDataset], Changes],
         how: RowChangeCommit,
+        **parameters: str,
     ) -> RowChangeCounts:
         """Run the changes that ``plan`` computes for a version, and commit them as one version.
 
-        After a conflict with another writer they are computed again. Returns the numbers of rows,
-        with the keys of `LanceDataset.change_rows`.
+        After a conflict with another writer they are computed again. ``parameters`` are recorded
+        with the numbers of rows. Returns these, with the keys of `LanceDataset.change_rows`; they
+        are 0 if a version has the change already.
         """
 
         def work(version: lance_core.LanceDataset) -> Iterator[RowChanges]:
+            self.commit.check_not_done(version)
             changes = plan(version)
             schema = pa.schema([with_bytes(version.schema.field(n)) for n in changes.columns])
             with row_progress(self.spark, how.verb) as count:
@@ -84,8 +96,16 @@ class Target:
                     for frame in changes.cached:
                         frame.unpersist()
 
-        with job_description(self.spark, f"{how.verb} {self.table}"):
-            return dataset.change_rows(work, how, retry_timeout=RETRY_TIMEOUT)
+        how = replace(
+            how,
+            properties=lambda counts: self.commit.properties(how.verb, parameters, counts),
+            is_committed=self.commit.is_committed,
+        )
+        try:
+            with job_description(self.spark, f"{how.verb} {self.table}"):
+                return dataset.change_rows(work, how, retry_timeout=RETRY_TIMEOUT)
+        except AlreadyCommittedError:
+            return NO_CHANGES
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +122,18 @@ class Changes:
     cached: tuple[DataFrame, ...] = ()
 
 
-def column_types(dataset: lance_core.LanceDataset, names: Iterable[str]) -> dict[str, st.DataType]:
+def column_types(schema: pa.Schema, names: Iterable[str]) -> dict[str, st.DataType]:
     """The types that new values of columns have in Spark; blobs are binary."""
-    fields = {name: with_bytes(dataset.schema.field(name)) for name in names}
+    fields = {name: with_bytes(schema.field(name)) for name in names}
     return {name: spark_field(field).dataType for name, field in fields.items()}
+
+
+ROW_ID = "_rowid"
+
+
+def readable_columns(schema: pa.Schema) -> list[str]:
+    """The columns that expressions may name: those of the table, ids and addresses of rows."""
+    return list(dict.fromkeys([*schema.names, ROW_ID, ADDRESS]))
 
 
 def fragment_of(address: Column) -> Column:

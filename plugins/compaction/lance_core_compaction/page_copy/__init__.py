@@ -1,1 +1,0 @@
-"""Copies pages of data files, and merges those that can become one page."""

@@ -1,0 +1,1 @@
+"""The verbs of `LanceTable`, a class for each kind of work."""
