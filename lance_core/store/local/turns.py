@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import time
 from collections.abc import Iterator
 
@@ -23,22 +24,32 @@ _LOOK = 0.001
 """Seconds between two looks at the lock: about as long as a commit holds it. Waiting
 inside the kernel could not end if the holder were stopped."""
 
+_THREAD = threading.local()
+"""``turns``: the process and folder of each turn that this thread holds."""
+
 
 @contextlib.contextmanager
 def turn(folder: str, patience: float) -> Iterator[None]:
     """Wait for at most ``patience`` seconds while another holds the turn of ``folder``.
 
-    Does nothing for a folder that does not exist or cannot be locked.
+    Does nothing for a folder that does not exist or cannot be locked, nor in a thread that holds
+    the turn already: it would wait for itself.
     """
-    descriptor = _locked(folder, patience)
+    held: set[tuple[int, str]] = _THREAD.__dict__.setdefault("turns", set())
+    own = (os.getpid(), folder)
+    descriptor = None if own in held else _locked(folder, patience)
+    if descriptor is None:
+        yield
+        return
+    held.add(own)
     try:
         yield
     finally:
-        if descriptor is not None:
-            # Closing would not suffice: a process forked in the meantime has the file open, too.
-            with contextlib.suppress(OSError):
-                fcntl.flock(descriptor, fcntl.LOCK_UN)
-            os.close(descriptor)
+        held.discard(own)
+        # Closing would not suffice: a process forked in the meantime has the file open, too.
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+        os.close(descriptor)
 
 
 def _locked(folder: str, patience: float) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import threading
 import time
@@ -39,8 +40,44 @@ def test_one_at_a_time_is_in_its_turn(tmp_path: Path) -> None:
 
 
 def test_a_wait_for_a_turn_is_limited(tmp_path: Path) -> None:
-    with turn(str(tmp_path), 0.0), turn(str(tmp_path), 0.01):
-        pass
+    waited: list[float] = []
+
+    def wait() -> None:
+        started = time.monotonic()
+        with turn(str(tmp_path), 0.01):
+            waited.append(time.monotonic() - started)
+
+    other = threading.Thread(target=wait)
+    with turn(str(tmp_path), 0.0):
+        other.start()
+        other.join()
+    assert waited[0] >= 0.01
+
+
+def test_a_thread_does_not_wait_for_itself(tmp_path: Path) -> None:
+    left: list[bool] = []
+    with turn(str(tmp_path), 0.0):
+        started = time.monotonic()
+        for _ in range(2):  # the first one that ends does not end the turn
+            with turn(str(tmp_path), 600.0):
+                pass
+        assert time.monotonic() - started < 300.0
+        other = threading.Thread(target=lambda: left.append(_is_free(tmp_path)))
+        other.start()
+        other.join()
+        assert left == [False]
+    assert _is_free(tmp_path)
+
+
+def _is_free(folder: Path) -> bool:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
 
 
 def test_a_folder_that_does_not_exist_needs_no_turn(tmp_path: Path) -> None:
