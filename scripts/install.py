@@ -1,6 +1,7 @@
 """Install what pip's arguments name: ``python scripts/install.py ARGUMENT ...``.
 
-uv does it in half of pip's time, from the package indexes that pip is set up to use. Where uv is
+uv does it in half of pip's time, from the package indexes that pip is set up to use: the uv of the
+PATH, such as that of the environment that makes others, or else one that pip installs. Where uv is
 not to be had, or does not succeed, pip does it.
 """
 
@@ -8,6 +9,8 @@ from __future__ import annotations
 
 import ast
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,7 +21,7 @@ from pathlib import Path
 # Most of what is installed is never imported: to compile all of it takes longer than to install it.
 PIP = (sys.executable, "-I", "-m", "pip")
 INSTALL = (*PIP, "install", "--no-compile")
-UV = ("uv>=0.9",)
+MIN_UV = (0, 9)
 
 UNCOMPRESSED = "[bdist_wheel]\ncompression = stored\n"
 """PySpark has no wheel. To compress the 480 MB of one, and unpack it, takes as long as all else."""
@@ -40,14 +43,26 @@ def main(arguments: list[str]) -> int:
 
 
 def run_uv(arguments: list[str], python: Path = Path(sys.executable)) -> int:
-    """Install with uv, which is installed first, for ``python``. Returns the exit code."""
-    if code := subprocess.call([*INSTALL, *UV]):
-        return code
-    uv = str(Path(sys.executable).with_name("uv"))
+    """Install with uv, for ``python``. Returns the exit code."""
+    uv = _uv_on_path()
+    if uv is None:
+        if code := subprocess.call([*INSTALL, f"uv>={'.'.join(map(str, MIN_UV))}"]):
+            return code
+        uv = str(Path(sys.executable).with_name("uv"))
     # As pip does, take the newest version of all indexes, rather than that of the first.
     command = [uv, "pip", "install", "--python", str(python)]
     command += ["--index-strategy", "unsafe-best-match", *arguments]
     return subprocess.call(command, env={**settings_of_uv(_settings_of_pip()), **os.environ})
+
+
+def _uv_on_path() -> str | None:
+    """The path of a uv that is new enough, None if there is none."""
+    uv = shutil.which("uv")
+    if uv is None:
+        return None
+    version = subprocess.run([uv, "--version"], capture_output=True, text=True, check=False).stdout
+    numbers = re.match(r"uv (\d+)\.(\d+)", version)
+    return uv if numbers and tuple(map(int, numbers.groups())) >= MIN_UV else None
 
 
 def _settings_of_pip() -> str:
