@@ -33,7 +33,6 @@
 #define INLINE static inline __attribute__((always_inline))
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(PLAIN_C)
-#include <immintrin.h>
 #define WITH_AVX2 __attribute__((target("avx2")))
 
 static inline int has_avx2(void) {

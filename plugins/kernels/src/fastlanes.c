@@ -4,6 +4,7 @@
  * 64 bits, and masks take off what a shift carried from one lane into the next.
  */
 #include "module.h"
+#include "intrinsics.h"
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* FSST decoding: each code stands for up to 8 bytes, which are stored at once. */
 #include "module.h"
+#include "intrinsics.h"
 
 #include <string.h>
 

@@ -25,7 +25,7 @@
 /* Makes what was streamed visible to other threads. */
 static inline void end_streaming(void) {
 #ifdef WITH_AVX2
-    _mm_sfence();
+    __builtin_ia32_sfence();
 #endif
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "hnsw.h"
+#include "intrinsics.h"
 
 /* A sum of the bytes of a node, and of their squares. */
 typedef struct {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "module.h"
+#include "intrinsics.h"
 
 #define PANEL (2 * LANES) /* others whose products are summed at the same time */
 #define GROUP 6           /* vectors, so that all sums and the others fit into registers */

@@ -1,5 +1,6 @@
 /* Scans of product-quantised codes: sums of the distances of codewords, looked up in tables. */
 #include "best.h"
+#include "intrinsics.h"
 #include "small_tables.h"
 
 #define AT_ONCE 16     /* bytes of a code that are looked up in one pass */

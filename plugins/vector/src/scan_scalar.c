@@ -1,5 +1,6 @@
 /* Scans of scalar-quantised codes, one byte a number: sums of squared differences from the codes of a query. */
 #include "best.h"
+#include "intrinsics.h"
 
 #define MAX_WIDTH 32768 /* numbers whose squared differences 32 bits hold the sum of */
 

@@ -7,6 +7,7 @@
 #define LANCE_CORE_VECTOR_SIGNS_H
 
 #include "best.h"
+#include "intrinsics.h"
 #include "small_tables.h"
 
 #include <float.h>
