@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import pyarrow as pa
 
 from lance_core.dataset.arrow_class import ArrowInstance
-from lance_core.dataset.read import blob_frames
 from lance_core.dataset.read.planned_scan import measured, planned_scan, planned_table, report
 from lance_core.dataset.read.scan_metrics import ScanMetrics
 from lance_core.dataset.read.scan_options import BLOBS_AS_BYTES, ScanOptions, not_negative
@@ -26,10 +25,11 @@ from lance_core.imports.on_demand import lazy_module
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lance_core.dataset.read import plan_text
+    from lance_core.dataset.read import blob_frames, plan_text
     from lance_core.dataset.read.plan_text import PlanText
     from lance_core.dataset.read.sources.scan_splits import ScanSplit
 else:
+    blob_frames = lazy_module("lance_core.dataset.read.blob_frames")
     plan_text = lazy_module("lance_core.dataset.read.plan_text")
 
 
@@ -111,7 +111,7 @@ class LanceScanner(ArrowInstance):
                 fragment = self._fragment_of and self._fragment_of(fragment_id)
             yield TaggedRecordBatch(batch, fragment)
 
-    def to_pandas(self, *, blob_mode: str = blob_frames.LAZY, **kwargs: Any) -> pd.DataFrame:
+    def to_pandas(self, *, blob_mode: str = "lazy", **kwargs: Any) -> pd.DataFrame:
         """The whole result as a data frame; ``kwargs`` are those of `pyarrow.Table.to_pandas`.
 
         ``blob_mode``: the form of blobs: ``"lazy"`` (`BlobFile` objects), ``"bytes"``, or

@@ -18,6 +18,7 @@ from lance_core.encodings.v2_1.codecs import builtin as codecs
 from lance_core.encodings.version import FORMAT_VERSIONS, FileVersionSpec
 from lance_core.function_spec import SqlFunctionSpec
 from lance_core.hookspecs.hooks import hookimpl
+from lance_core.imports.on_demand import import_module
 from lance_core.store import memory
 from lance_core.store.local import store as local
 from lance_core.store.spec import ObjectStoreSpec
@@ -79,7 +80,7 @@ def lance_commit_handlers() -> Iterable[CommitHandlerSpec]:
 @hookimpl
 def lance_encodings() -> Iterable[EncodingSpec]:
     """The encodings of file version 2.0, and the compressive encodings of 2.1 and 2.2."""
-    return [*v2_0.specs(), *codecs.specs()]
+    return [*v2_0.specs(import_module), *codecs.specs()]
 
 
 @hookimpl

@@ -11,13 +11,11 @@ import pyarrow as pa
 
 from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.dataset.blobs.source import BlobSource, read_ranges
+from lance_core.dataset.blobs.type import DEFAULT_BLOB_BUFFER_SIZE
 from lance_core.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
-
-DEFAULT_BLOB_BUFFER_SIZE = 512 * 1024
-"""Default number of bytes that a `BlobFile` reads ahead."""
 
 _PIECE_BYTES = 8 << 20
 """Maximum bytes that one request reads ahead, unless the buffer size is larger."""

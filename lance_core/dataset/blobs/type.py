@@ -12,6 +12,9 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import BLOB_V2
 from lance_core.schema.blobs.fields import GIVEN_V2, THRESHOLD_KEYS, is_given
 
+DEFAULT_BLOB_BUFFER_SIZE = 512 * 1024
+"""Default number of bytes that a `BlobFile` reads ahead."""
+
 _MAX_SIZE = (1 << 64) - 1
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Unpack
 
 import pyarrow as pa
 
-from lance_core.dataset.blobs.file import DEFAULT_BLOB_BUFFER_SIZE, BlobFile
+from lance_core.dataset.blobs.type import DEFAULT_BLOB_BUFFER_SIZE
 from lance_core.dataset.mixin_base import DatasetBase
 from lance_core.dataset.read.columns.projection import Columns
 from lance_core.dataset.read.given_rows import take as taking
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from lance_core.dataset import fragment as fragments
     from lance_core.dataset import sql_query as queries
     from lance_core.dataset.arguments import HeadArguments, MoreScanArguments, ScanArguments
+    from lance_core.dataset.blobs.file import BlobFile
     from lance_core.dataset.fragment import LanceFragment
     from lance_core.dataset.read.given_rows import row_addresses
     from lance_core.dataset.read.given_rows import take_blobs as blob_take

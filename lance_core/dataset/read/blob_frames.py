@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lance_core.dataset.blobs.file import DEFAULT_BLOB_BUFFER_SIZE, BlobFile
+from lance_core.dataset.blobs.file import BlobFile
+from lance_core.dataset.blobs.type import DEFAULT_BLOB_BUFFER_SIZE
 from lance_core.dataset.read.columns.projection import ROW_ADDRESS, Output
 from lance_core.dataset.read.given_rows.take_blobs import BlobSelection, take_blobs
 from lance_core.dataset.read.sources.row_locations import Selector

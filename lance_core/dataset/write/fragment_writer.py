@@ -18,8 +18,6 @@ from lance_core.datafile.file_output import (
 from lance_core.datafile.page_limits import page_limits
 from lance_core.datafile.writer import FieldGroup, FileWriter
 from lance_core.dataset.blobs.external import ExternalBlobs
-from lance_core.dataset.blobs.ingest import Ingest
-from lance_core.dataset.blobs.side_files import SideFiles
 from lance_core.dataset.snapshot.snapshot import TableRoot
 from lance_core.dataset.values.fragment_metadata import DataFile as GivenDataFile
 from lance_core.dataset.values.fragment_metadata import FragmentMetadata
@@ -27,6 +25,7 @@ from lance_core.dataset.values.progress import FragmentWriteProgress
 from lance_core.dataset.values.progress_bar import progress_bar
 from lance_core.dataset.write.discard_on_failure import discard_on_failure
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.imports.on_demand import lazy_module
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Schema, has_blobs_v2
 from lance_core.schema.align import align_batch
@@ -37,7 +36,11 @@ from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.paths import data_file_name, data_file_path
 
 if TYPE_CHECKING:
+    from lance_core.dataset.blobs import ingest, side_files
     from lance_core.table.manifest_parts import BasePath
+else:
+    ingest = lazy_module("lance_core.dataset.blobs.ingest")
+    side_files = lazy_module("lance_core.dataset.blobs.side_files")
 
 DEFAULT_MAX_ROWS_PER_FILE = 1024 * 1024
 DEFAULT_MAX_BYTES_PER_FILE = 90 * 1024 * 1024 * 1024
@@ -142,7 +145,7 @@ def _ingested(
     root: TableRoot, batch: pa.RecordBatch, schema: Schema, options: WriteOptions
 ) -> Iterator[pa.RecordBatch]:
     if options.blobs.ingest and has_blobs_v2(schema.complex_fields):
-        return Ingest(root.config).batches(batch, schema.fields)
+        return ingest.Ingest(root.config).batches(batch, schema.fields)
     return iter([batch])
 
 
@@ -159,7 +162,7 @@ class _FragmentWriter:
         self._progress = options.progress
         self._row_bits = schema.row_bits()
         self._file: FileOutput | None = None
-        self._side: SideFiles | None = None
+        self._side: side_files.SideFiles | None = None
         self._name = ""
 
     def __enter__(self) -> _FragmentWriter:
@@ -231,7 +234,7 @@ class _FragmentWriter:
         path, store = data_file_path(self._name), self._root.store
         if has_blobs_v2(self._schema.complex_fields):
             blobs = self._options.blobs
-            self._side = SideFiles(store, path, blobs.external.refer, blobs.pack_limit)
+            self._side = side_files.SideFiles(store, path, blobs.external.refer, blobs.pack_limit)
         target = store.open_writer(path)
         try:
             self._file = self._open(target)

@@ -1,32 +1,45 @@
-"""The array encodings of the core package."""
+"""The array encodings of the core package; each module is imported when it is first needed."""
 
 from __future__ import annotations
 
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any
+
 from lance_core.encodings.registry import EncodingSpec
-from lance_core.encodings.v2_0.binary import decode_binary, encode_binary
-from lance_core.encodings.v2_0.bitpacked_for_non_neg import decode_bitpacked_for_non_neg
-from lance_core.encodings.v2_0.dictionary import decode_dictionary, encode_dictionary
-from lance_core.encodings.v2_0.fixed_size_list import decode_fixed_size_list, encode_fixed_size_list
-from lance_core.encodings.v2_0.flat import decode_flat, encode_flat
-from lance_core.encodings.v2_0.fsst import decode_fsst, encode_fsst
-from lance_core.encodings.v2_0.nullable import decode_nullable, encode_nullable
-from lance_core.encodings.v2_0.packed_struct import decode_packed_struct, encode_packed_struct
-from lance_core.encodings.version import FileVersion
+from lance_core.encodings.version import FileVersion, Importer, resolved
+
+_WRITTEN_AND_READ = (
+    *("flat", "nullable", "fixed_size_list", "binary", "dictionary", "fsst", "packed_struct"),
+)
+_ONLY_READ = ("bitpacked_for_non_neg",)
 
 
-def specs() -> list[EncodingSpec]:
+def specs(import_module: Importer = importlib.import_module) -> list[EncodingSpec]:
     """The specs of all supported alternatives of ``lance.encodings.ArrayEncoding``.
 
-    ``list`` and ``struct`` are not included: they describe columns instead of arrays.
+    ``list`` and ``struct`` are not included: they describe columns instead of arrays. The functions
+    of an encoding are in the module of its name.
     """
-    version = FileVersion.V2_0
+    decoders = {
+        key: _late(f"{__package__}.{key}:decode_{key}", import_module)
+        for key in (*_WRITTEN_AND_READ, *_ONLY_READ)
+    }
+    encoders = {
+        key: _late(f"{__package__}.{key}:encode_{key}", import_module) for key in _WRITTEN_AND_READ
+    }
     return [
-        EncodingSpec("flat", version, decode_flat, encode_flat),
-        EncodingSpec("nullable", version, decode_nullable, encode_nullable),
-        EncodingSpec("fixed_size_list", version, decode_fixed_size_list, encode_fixed_size_list),
-        EncodingSpec("binary", version, decode_binary, encode_binary),
-        EncodingSpec("dictionary", version, decode_dictionary, encode_dictionary),
-        EncodingSpec("fsst", version, decode_fsst, encode_fsst),
-        EncodingSpec("bitpacked_for_non_neg", version, decode_bitpacked_for_non_neg),
-        EncodingSpec("packed_struct", version, decode_packed_struct, encode_packed_struct),
+        EncodingSpec(key, FileVersion.V2_0, decoder, encoders.get(key))
+        for key, decoder in decoders.items()
     ]
+
+
+def _late(path: str, import_module: Importer) -> Callable[..., Any]:
+    """A function that imports the one at ``path`` when it is first called, and calls that."""
+    function = functools.cache(lambda: resolved(path, import_module))
+
+    def call(*arguments: Any) -> Any:
+        return function()(*arguments)
+
+    return call

@@ -12,8 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.datafile.reader import FileReader
-from lance_core.dataset.blobs.payloads import with_payloads
-from lance_core.dataset.blobs.versions import as_in_file, as_version_2
 from lance_core.dataset.read.fragments.live_rows import live
 from lance_core.dataset.read.fragments.meta_columns import meta_column
 from lance_core.dataset.snapshot.snapshot import Places, Snapshot
@@ -23,14 +21,19 @@ from lance_core.encodings.arrow.ordered_rows import AnyRows
 from lance_core.encodings.arrow.zero_column_tables import zero_column_table
 from lance_core.encodings.decoding import RowIndices, RowRange
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.imports.on_demand import lazy_module
 from lance_core.schema import Field, described_in_file, wrap_chunks
 from lance_core.schema.blobs.fields import has_given_blobs, is_blob_v2
 from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.fragment import Fragment
 
 if TYPE_CHECKING:
+    from lance_core.dataset.blobs import payloads, versions
     from lance_core.encodings.decoding import ValueMatches
     from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
+else:
+    payloads = lazy_module("lance_core.dataset.blobs.payloads")
+    versions = lazy_module("lance_core.dataset.blobs.versions")
 
 
 def read_rows(
@@ -235,13 +238,13 @@ def _read_blobs(
         field if blob is None else described_in_file(blob)
         for field, blob in zip(fields, blobs, strict=True)
     ]
-    stored = as_in_file(file, read_as)
+    stored = versions.as_in_file(file, read_as)
     read = reader.read(stored, file.columns(), rows)
-    columns = list(map(as_version_2, read, read_as, stored))
+    columns = list(map(versions.as_version_2, read, read_as, stored))
     for i, blob in enumerate(blobs):
         if blob is not None:
             as_given = has_given_blobs(fields[i])
-            columns[i] = with_payloads(snapshot, file, columns[i], blob, as_given=as_given)
+            columns[i] = payloads.with_payloads(snapshot, file, columns[i], blob, as_given=as_given)
     return columns
 
 

@@ -16,7 +16,6 @@ from lance_core.encodings.blob_payloads import DESCRIPTION
 from lance_core.encodings.v2_1.levels.shred import shred
 from lance_core.encodings.v2_1.levels.tree import Node, rows_per_slot
 from lance_core.encodings.v2_1.selection.options import FieldOptions
-from lance_core.encodings.v2_1.write.blob_encoder import BlobFieldEncoder, BlobPageEncoder
 from lance_core.encodings.v2_1.write.leaf_encoder import LeafEncoder, PagesOfLeaf
 from lance_core.encodings.v2_1.write.page_encoder import PageEncoder
 from lance_core.errors import UnsupportedFeatureError
@@ -30,6 +29,10 @@ if TYPE_CHECKING:
     from lance_core.encodings.page import EncodedPage
     from lance_core.schema import Field
 
+
+# Paths and not functions: few tables have blobs.
+_BLOB_FIELD_ENCODER = "lance_core.encodings.v2_1.write.blob_encoder:BlobFieldEncoder"
+_BLOB_PAGE_ENCODER = "lance_core.encodings.v2_1.write.blob_encoder:BlobPageEncoder"
 
 _VALUES = ColumnEncoding(values=Empty()).SerializeToString()
 
@@ -92,7 +95,9 @@ def field_encoder(field: Field, context: EncodeContext) -> FieldEncoder:
     """The 2.1 and 2.2 implementation of `lance_core.encodings.dispatch.field_encoder`."""
     version = context.version.value
     if field.derived(f"has payloads in {version}", lambda: _has_payloads(field, version)):
-        return BlobFieldEncoder(field, context, plain_encoder)
+        encoder: FieldEncoder
+        encoder = context.registry.resolved(_BLOB_FIELD_ENCODER)(field, context, plain_encoder)
+        return encoder
     return plain_encoder(field, context)
 
 
@@ -112,7 +117,10 @@ def plain_encoder(field: Field, context: EncodeContext) -> TopLevelEncoder:
     encoders = []
     for column, leaf in enumerate(plan.leaves):
         encoder: PagesOfLeaf
-        encoder = BlobPageEncoder(context) if leaf.is_blob else PageEncoder(leaf.options, context)
+        if leaf.is_blob:
+            encoder = context.registry.resolved(_BLOB_PAGE_ENCODER)(context)
+        else:
+            encoder = PageEncoder(leaf.options, context)
         encoders.append(LeafEncoder(column, leaf.path, leaf.scale, encoder, context))
     return TopLevelEncoder(field, plan.root, encoders)
 
