@@ -122,7 +122,7 @@ def _check_lines(options: argparse.Namespace) -> Iterator[str]:
             *plugin.index_types,
             *plugin.searches,
             *plugin.analyzers,
-            *plugin.rewriters,
+            *plugin.tools,
         ]
         for spec in specs:
             problem = problem_of(spec)
@@ -159,11 +159,12 @@ def _offer_lines(plugin: Contribution) -> Iterator[str]:
     for what, specs in (
         ("index type", plugin.index_types),
         ("search", plugin.searches),
-        ("way to compact", plugin.rewriters),
     ):
         yield from (f"  {what} {spec.name}" for spec in specs)
     if plugin.sql_functions:
         yield f"  SQL functions: {', '.join(sorted(spec.name for spec in plugin.sql_functions))}"
+    if plugin.tools:
+        yield f"  tools: {', '.join(sorted(spec.name for spec in plugin.tools))}"
     if plugin.analyzers:
         yield f"  analyzers: {', '.join(sorted(spec.name for spec in plugin.analyzers))}"
     if plugin.file_versions:

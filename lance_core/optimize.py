@@ -1,14 +1,25 @@
-"""Compactions: merge small fragments, and remove deleted rows."""
+"""Compactions: merge small fragments, and remove deleted rows.
 
-from lance_core.dataset import (
-    Compaction,
+`Compaction`, `CompactionPlan`, `CompactionTask` and `RewriteResult` come with the extra
+``compaction``.
+"""
+
+from typing import TYPE_CHECKING
+
+from lance_core.dataset import compaction
+from lance_core.dataset.values.compaction import (
     CompactionCheck,
     CompactionMetrics,
     CompactionOptions,
-    CompactionPlan,
-    CompactionTask,
-    RewriteResult,
 )
+
+if TYPE_CHECKING:
+    from lance_core.dataset.compaction import (
+        Compaction,
+        CompactionPlan,
+        CompactionTask,
+        RewriteResult,
+    )
 
 __all__ = [
     "Compaction",
@@ -19,3 +30,8 @@ __all__ = [
     "CompactionTask",
     "RewriteResult",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """What the plugin provides; raises `PluginNotFoundError` without it."""
+    return getattr(compaction, name)

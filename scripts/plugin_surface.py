@@ -26,7 +26,7 @@ TABLE = re.compile(r"(<!-- surface: (?P<module>[\w.]+) -->\n).*?(<!-- end -->)",
 KINDS = (
     *("stores", "commits", "encodings", "indices", "searches", "analyzers", "file_versions"),
     *("functions", "kernels", "options", "concurrency", "arrays", "json_values", "native_loops"),
-    "rewriters",
+    *("stored_pages", "tools"),
 )
 """The modules of `lance_core.hookspecs`."""
 
@@ -34,6 +34,7 @@ SURFACE = (
     "lance_core.hookspecs",
     *(f"lance_core.hookspecs.{kind}" for kind in KINDS),
     "lance_core.sql_functions",
+    "lance_core.maintenance",
     "lance_core.plugins",
     "lance_core.engines",
 )
@@ -81,6 +82,8 @@ def meaning_of(module: str, name: str) -> str:
     """The first sentence about a name where it is defined; "" if there is none."""
     if module.startswith("lance_core._pb."):
         message = getattr(importlib.import_module(module), name)
+        if isinstance(message, int):
+            return "A number of the format, by the name that its messages have for it"
         return f"The message `{message.DESCRIPTOR.full_name}` of the format"
     body = _body(module)
     for statement, following in zip(body, [*body[1:], ast.Pass()], strict=True):

@@ -77,6 +77,7 @@ class CommitOptions:
 
 
 DEFAULT_OPTIONS = CommitOptions()
+"""The options of a caller who chooses none."""
 
 
 def slow_after(usual: float) -> float:

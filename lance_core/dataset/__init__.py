@@ -9,6 +9,12 @@ if TYPE_CHECKING:
     from lance_core.dataset.blobs.file import BlobFile
     from lance_core.dataset.blobs.type import Blob, BlobArray, blob_array, blob_field
     from lance_core.dataset.branches import Branches
+    from lance_core.dataset.compaction import (
+        Compaction,
+        CompactionPlan,
+        CompactionTask,
+        RewriteResult,
+    )
     from lance_core.dataset.dataset import LanceDataset
     from lance_core.dataset.delta import DatasetDelta
     from lance_core.dataset.fragment import FragmentSession, LanceFragment
@@ -18,18 +24,10 @@ if TYPE_CHECKING:
         CleanupReferencedBranch,
         CleanupStats,
     )
-    from lance_core.dataset.maintenance.compaction.options import CompactionOptions
-    from lance_core.dataset.maintenance.compaction.tasks import (
-        CompactionMetrics,
-        CompactionPlan,
-        CompactionTask,
-        RewriteResult,
-    )
-    from lance_core.dataset.maintenance.compaction.verify import CompactionCheck
     from lance_core.dataset.maintenance.indices.describe import IndexInformation
     from lance_core.dataset.maintenance.naming_migration import migrate_manifest_paths_v2
     from lance_core.dataset.merge_insert import MergeInsertBuilder
-    from lance_core.dataset.optimize import Compaction, DatasetOptimizer
+    from lance_core.dataset.optimize import DatasetOptimizer
     from lance_core.dataset.read.columns.ordering import ColumnOrdering
     from lance_core.dataset.read.scan_metrics import ScanStatistics
     from lance_core.dataset.read.sources.row_masks import serialize_row_addrs
@@ -42,6 +40,11 @@ if TYPE_CHECKING:
     from lance_core.dataset.tags import Tags
     from lance_core.dataset.values.auto_cleanup_options import AutoCleanupConfig
     from lance_core.dataset.values.base_path import DatasetBasePath
+    from lance_core.dataset.values.compaction import (
+        CompactionCheck,
+        CompactionMetrics,
+        CompactionOptions,
+    )
     from lance_core.dataset.values.fragment_metadata import DataFile, DeletionFile, FragmentMetadata
     from lance_core.dataset.values.index import Index, IndexFile
     from lance_core.dataset.values.index_config import IndexConfig

@@ -1,23 +1,11 @@
-"""`LanceDataset.optimize`, and `Compaction`, which runs a compaction step by step."""
+"""`LanceDataset.optimize`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from lance_core.dataset.maintenance.compaction import compact
-from lance_core.dataset.maintenance.compaction.commit import commit_results
-from lance_core.dataset.maintenance.compaction.options import (
-    CompactionOptions,
-    CompactionSettings,
-    from_options,
-)
-from lance_core.dataset.maintenance.compaction.tasks import (
-    CompactionMetrics,
-    CompactionPlan,
-    RewriteResult,
-)
-from lance_core.dataset.maintenance.compaction.verify import CompactionCheck, verify
+from lance_core.dataset import compaction
 from lance_core.dataset.mixin_base import DatasetBase
 from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.dataset.values.auto_cleanup_options import (
@@ -26,9 +14,13 @@ from lance_core.dataset.values.auto_cleanup_options import (
     AutoCleanupConfig,
     auto_cleanup_keys,
 )
+from lance_core.dataset.values.compaction import (
+    CompactionCheck,
+    CompactionMetrics,
+    CompactionOptions,
+)
 from lance_core.dataset.values.progress import FragmentWriteProgress
 from lance_core.dataset.write import config
-from lance_core.dataset.write.discard_on_failure import discard_on_failure
 from lance_core.error_texts.suggestions import unknown_argument
 from lance_core.errors import warn_caller
 from lance_core.imports.on_demand import lazy_module
@@ -37,64 +29,6 @@ if TYPE_CHECKING:
     from lance_core.dataset.maintenance.indices import optimize as optimizing_indices
 else:
     optimizing_indices = lazy_module("lance_core.dataset.maintenance.indices.optimize")
-
-
-class Compaction:
-    """Compactions in steps, so that other processes can execute the tasks.
-
-    `plan` returns the tasks. Any process executes them, in any order, see `CompactionTask.execute`.
-    `commit` takes the results; those of tasks that failed may be missing.
-    """
-
-    @staticmethod
-    def plan(
-        dataset: DatasetBase, options: CompactionOptions | Mapping[str, Any]
-    ) -> CompactionPlan:
-        """The tasks of a compaction of the open version; nothing is written.
-
-        Raises `InvalidInputError` and `InvalidTypeError` for invalid options and `CompactionError`
-        for those that do not fit the table.
-        """
-        settings = CompactionSettings.of(dataset.snapshot, options)
-        return compact.plan(dataset.snapshot, settings)
-
-    @staticmethod
-    def execute(
-        dataset: DatasetBase,
-        options: CompactionOptions | Mapping[str, Any],
-        *,
-        progress: FragmentWriteProgress | None = None,
-    ) -> CompactionMetrics:
-        """Plan, execute all tasks in this process, commit, and open the new version.
-
-        See `DatasetOptimizer.compact_files` for errors.
-        """
-        settings = CompactionSettings.of(dataset.snapshot, options)
-        snapshot, metrics = compact.compact(dataset.snapshot, settings, progress)
-        dataset.move_to(snapshot)
-        return metrics
-
-    @staticmethod
-    def commit(
-        dataset: DatasetBase,
-        rewrites: Sequence[RewriteResult],
-        options: CompactionOptions | Mapping[str, Any] | None = None,
-    ) -> CompactionMetrics:
-        """Commit the results of tasks, and open the new version.
-
-        After an error the new data files stay, so that other results, or the same ones again, can
-        be committed; a cleanup removes them later. ``options`` are checked only: the tasks have
-        their own. Rows that other writers have deleted since are deleted in the new fragments, too.
-        Raises `InvalidInputError` if a fragment is rewritten twice, `RetryableCommitConflictError`
-        if another writer has replaced a rewritten fragment, or has committed an index that covers
-        only some of the fragments of a task, `CommitFileMissingError` if a new file does not exist,
-        and other errors of a commit.
-        """
-        from_options(options or {})
-        with discard_on_failure(dataset.snapshot.root) as files:
-            snapshot, metrics = commit_results(dataset.snapshot, rewrites, files)
-        dataset.move_to(snapshot)
-        return metrics
 
 
 @short_tracebacks
@@ -123,14 +57,15 @@ class DatasetOptimizer:
         `CompactionMetrics.fragments_left` counts those that stay as they are.
 
         Raises `InvalidInputError` and `InvalidTypeError` for invalid options, `CompactionError` for
-        those that do not fit the table, `RetryableCommitConflictError` if other writers have
+        those that do not fit the table, `PluginNotFoundError` without the extra ``compaction``,
+        `RetryableCommitConflictError` if other writers have
         replaced all of the fragments each time, `CorruptFileError` for corrupt files, and the
         errors of the store and of a commit. The new files are removed if the compaction has
         certainly failed.
         """
         for name in options.keys() - CompactionOptions.__annotations__.keys():
             raise unknown_argument(name, CompactionOptions.__annotations__)
-        return Compaction.execute(self._dataset, options, progress=progress)
+        return compaction.Compaction.execute(self._dataset, options, progress=progress)
 
     def verify(self) -> CompactionCheck:
         """Compare checksums of the newest compaction's rows before and after it, by scans.
@@ -138,7 +73,7 @@ class DatasetOptimizer:
         Raises `CorruptFileError` if rows differ, and `CompactionError` if no version is a
         compaction, or if a cleanup has removed the files before it.
         """
-        return verify(self._dataset.snapshot)
+        return compaction.Compaction.verify(self._dataset)
 
     def optimize_indices(
         self,

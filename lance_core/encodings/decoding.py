@@ -27,6 +27,7 @@ Decoding = Generator[Sequence[ByteRange], Sequence[pa.Buffer], T]
 """A running decoder with result T."""
 
 Int64Array = npt.NDArray[np.int64]
+"""Counts, sizes or positions."""
 
 Offsets = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 """Offsets of n values: n + 1 ascending numbers; value i is between number i and i + 1."""

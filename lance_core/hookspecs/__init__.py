@@ -3,9 +3,9 @@
 A plugin imports nothing else of lance-core but `lance_core` and its public modules, such as
 `lance_core.errors`. The hooks, descriptors and most used names are here. Each kind of plugin has a
 module with everything that its author needs: `stores`, `commits`, `encodings`, `indices`,
-`searches`, `analyzers`, `file_versions`, `kernels`, `functions` and `rewriters`. All kinds share
-`options`, `concurrency`, `arrays` and `json_values`. A name is imported at its first use, and a
-module of the package imports what it has.
+`searches`, `analyzers`, `file_versions`, `kernels`, `functions`, `stored_pages` and `tools`. All
+kinds share `options`, `concurrency`, `arrays` and `json_values`. A name is imported at its first
+use, and a module of the package imports what it has.
 
 A plugin is a module (or any object) with functions that have the names below and the decorator
 `hookimpl`. A distribution registers its plugin with an entry point::
@@ -40,9 +40,9 @@ from lance_core.hookspecs.hooks import (
     lance_kernels,
     lance_manifest_stores,
     lance_object_stores,
-    lance_rewriters,
     lance_searches,
     lance_sql_functions,
+    lance_tools,
 )
 
 if TYPE_CHECKING:
@@ -60,13 +60,13 @@ if TYPE_CHECKING:
         ExternalManifestStore,
         ManifestEntry,
     )
-    from lance_core.datafile.rewriter_spec import RewriterSpec
     from lance_core.encodings.kernels.table import KernelSpec
     from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
     from lance_core.encodings.registry import EncodingFamily, EncodingSpec
     from lance_core.encodings.version import FileVersionSpec
     from lance_core.file_version import FileVersion, NullableTypes, StorableTypes, VersionFacts
     from lance_core.function_spec import SqlFunctionSpec
+    from lance_core.imports.provided_names import ToolSpec
     from lance_core.index.spec import IndexTypeSpec
     from lance_core.store.base import (
         Buffers,
@@ -112,13 +112,13 @@ __all__ = [
     "ObjectStoreSpec",
     "ObjectWriter",
     "PutMode",
-    "RewriterSpec",
     "Secret",
     "SpoolingWriter",
     "SqlFunctionSpec",
     "StorableTypes",
     "StoreCapabilities",
     "StoreUrl",
+    "ToolSpec",
     "ValueEncodingSpec",
     "VersionFacts",
     "check_folder",
@@ -134,9 +134,9 @@ __all__ = [
     "lance_kernels",
     "lance_manifest_stores",
     "lance_object_stores",
-    "lance_rewriters",
     "lance_searches",
     "lance_sql_functions",
+    "lance_tools",
     "plain",
     "slice_ranges",
 ]

@@ -9,11 +9,11 @@ import pluggy
 
 if TYPE_CHECKING:
     from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
-    from lance_core.datafile.rewriter_spec import RewriterSpec
     from lance_core.encodings.kernels.table import KernelSpec
     from lance_core.encodings.registry import EncodingSpec
     from lance_core.encodings.version import FileVersionSpec
     from lance_core.function_spec import SqlFunctionSpec
+    from lance_core.imports.provided_names import ToolSpec
     from lance_core.index.spec import AnalyzerSpec, IndexTypeSpec, SearchSpec
     from lance_core.store.spec import ObjectStoreSpec
 
@@ -136,9 +136,10 @@ def lance_analyzers() -> Iterable[AnalyzerSpec]:
 
 
 @hookspec
-def lance_rewriters() -> Iterable[RewriterSpec]:
-    """Ways to compact that do not decode all rows, by name.
+def lance_tools() -> Iterable[ToolSpec]:
+    """What users import from modules of the core, by its name: ways to work on a table.
 
-    The factory returns a `lance_core.datafile.fragment_rewriter.FragmentRewriter`.
+    The core itself calls ``Compaction``: `LanceDataset.optimize` calls its ``execute`` and
+    ``verify``. A tool is written with `lance_core.maintenance`.
     """
     return ()

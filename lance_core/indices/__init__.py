@@ -10,7 +10,7 @@ from lance_core.dataset.values.index import Index, IndexFile
 from lance_core.dataset.values.index_config import IndexConfig
 from lance_core.dataset.values.index_description import IndexDescription, IndexSegmentDescription
 from lance_core.dataset.values.index_problem import IndexProblem
-from lance_core.indices.tools import provided
+from lance_core.imports.provided_names import provided
 
 __all__ = [
     "Index",

@@ -1,5 +1,5 @@
 """`IndicesBuilder`, by the name of pylance's module. It comes with the extra ``vector``."""
 
-from lance_core.indices.tools import provided
+from lance_core.imports.provided_names import provided
 
 __getattr__ = provided(__name__, "IndicesBuilder")

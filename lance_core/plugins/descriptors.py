@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
-from lance_core.datafile.rewriter_spec import RewriterSpec
 from lance_core.encodings.kernels import ALL_LOOPS, KernelSpec
 from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
 from lance_core.encodings.registry import EncodingFamily, EncodingSpec
@@ -17,6 +16,7 @@ from lance_core.error_texts.suggestions import hint
 from lance_core.errors import InvalidInputError, PluginLoadError
 from lance_core.file_version import FileVersion, StorableTypes, VersionFacts
 from lance_core.function_spec import PARAMETER_TYPES, SqlFunctionSpec, malformed_parameter
+from lance_core.imports.provided_names import ToolSpec
 from lance_core.index.spec import AnalyzerSpec, IndexTypeSpec, SearchSpec
 from lance_core.store.base import StoreCapabilities
 from lance_core.store.spec import ObjectStoreSpec
@@ -105,7 +105,7 @@ _FIELDS: dict[type, dict[str, _Kind]] = {
     },
     SearchSpec: {},
     AnalyzerSpec: {},
-    RewriterSpec: {},
+    ToolSpec: {},
 }
 
 
@@ -274,9 +274,11 @@ def _check_analyzer(spec: AnalyzerSpec) -> None:
     _check_factory(spec.factory, spec.name)
 
 
-def _check_rewriter(spec: RewriterSpec) -> None:
-    _check_name(spec.name, "name of a rewriter")
-    _check_factory(spec.factory, spec.name)
+def _check_tool(spec: ToolSpec) -> None:
+    if not isinstance(spec.name, str) or not spec.name.isidentifier():
+        raise PluginLoadError(f"name of a tool is {spec.name!r}: a name that users import")
+    if not isinstance(spec.path, str) or ":" not in spec.path:
+        raise PluginLoadError(f"path of {spec.name!r} is not 'module:attribute'")
 
 
 def _check_name(name: object, what: str) -> None:
@@ -305,5 +307,5 @@ _CHECKS: dict[type, Callable[[Any], None]] = {
     SqlFunctionSpec: _check_function,
     SearchSpec: _check_search,
     AnalyzerSpec: _check_analyzer,
-    RewriterSpec: _check_rewriter,
+    ToolSpec: _check_tool,
 }

@@ -9,10 +9,10 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
-from lance_core.datafile.rewriter_spec import RewriterSpec
 from lance_core.errors import LanceError, PluginLoadError, StoreError
 from lance_core.function_spec import SqlFunctionSpec
 from lance_core.imports.on_demand import lazy_module
+from lance_core.imports.provided_names import ToolSpec
 from lance_core.index.spec import AnalyzerSpec, IndexTypeSpec, SearchSpec
 from lance_core.store.base import ObjectStore
 from lance_core.store.secret import Secret, without_frames, wrap_secrets
@@ -74,7 +74,7 @@ Spec: TypeAlias = (
     | IndexTypeSpec
     | SearchSpec
     | AnalyzerSpec
-    | RewriterSpec
+    | ToolSpec
     | SqlFunctionSpec
 )
 """A descriptor with a factory or, of a function, a planner."""
@@ -85,7 +85,10 @@ def problem_of(spec: Spec) -> str | None:
 
     The factory is imported and its signature is checked; it is not called.
     """
-    path = spec.plan if isinstance(spec, SqlFunctionSpec) else spec.factory
+    if isinstance(spec, ToolSpec):
+        path: Callable[..., object] | str = spec.path
+    else:
+        path = spec.plan if isinstance(spec, SqlFunctionSpec) else spec.factory
     try:
         factory = resolve_factory(path, repr(spec.name))
     except PluginLoadError as error:
@@ -104,10 +107,12 @@ def problem_of(spec: Spec) -> str | None:
 
 def _numbers_of_arguments(spec: Spec) -> tuple[int, ...]:
     """The numbers of arguments with which a factory is called; of those that vary, the extremes."""
+    if isinstance(spec, ToolSpec):
+        return ()
     if isinstance(spec, SqlFunctionSpec):
         least, most, _ = spec.shape
         return (least, least + 1 if most is None else most)
-    if isinstance(spec, IndexTypeSpec | SearchSpec | AnalyzerSpec | RewriterSpec):
+    if isinstance(spec, IndexTypeSpec | SearchSpec | AnalyzerSpec):
         return (0,)
     return (4 if isinstance(spec, CommitHandlerSpec) else 2,)
 

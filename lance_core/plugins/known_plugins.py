@@ -18,9 +18,8 @@ class KnownPlugin:
     the file versions that it reads and writes. ``index_types``: names of its index types, without
     underscores; the `details_key` of each is ``<name>indexdetails``. ``functions``: names and
     aliases of its SQL functions, in lower case. ``searches``: the arguments of scans that ask for
-    its searches. ``analyzers``: names of its analyzers of texts. ``rewriters``:
-    names of its ways to compact. ``tools``: what its index types
-    offer to users by `lance_core.indices`, `lance_core.query` and `lance_core.util`.
+    its searches. ``analyzers``: names of its analyzers of texts. ``tools``: names
+    that users import from modules of the core, such as `lance_core.query`.
     """
 
     extra: str
@@ -31,7 +30,6 @@ class KnownPlugin:
     functions: tuple[str, ...] = ()
     searches: tuple[str, ...] = ()
     analyzers: tuple[str, ...] = ()
-    rewriters: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
 
 
@@ -63,7 +61,9 @@ _SQL_FUNCTIONS = """
 
 KNOWN_PLUGINS = (
     KnownPlugin("azure", ("az", "azure", "abfs", "abfss", "adl", "wasb", "wasbs")),
-    KnownPlugin("compaction", rewriters=("binary_copy",)),
+    KnownPlugin(
+        "compaction", tools=("Compaction", "CompactionPlan", "CompactionTask", "RewriteResult")
+    ),
     KnownPlugin("dynamodb", handlers=("ddb", "dynamodb")),
     KnownPlugin(
         "fsspec",
@@ -143,11 +143,8 @@ EXTRA_OF_SEARCH = {name: known.extra for known in KNOWN_PLUGINS for name in know
 EXTRA_OF_ANALYZER = {name: known.extra for known in KNOWN_PLUGINS for name in known.analyzers}
 """The extra that installs an analyzer of texts, by its name."""
 
-EXTRA_OF_REWRITER = {name: known.extra for known in KNOWN_PLUGINS for name in known.rewriters}
-"""The extra that installs a way to compact, by its name."""
-
 EXTRA_OF_TOOL = {name: known.extra for known in KNOWN_PLUGINS for name in known.tools}
-"""The extra that installs what `lance_core.indices` and `lance_core.util` offer, by its name."""
+"""The extra that installs what users import from a module of the core, by its name."""
 
 
 def extra_of_details(key: str | None) -> str | None:

@@ -8,7 +8,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
-from lance_core.datafile.rewriter_spec import RewriterSpec
 from lance_core.encodings.kernels import KernelSpec
 from lance_core.encodings.registry import EncodingSpec
 from lance_core.encodings.version import FileVersionSpec
@@ -16,6 +15,7 @@ from lance_core.error_texts.plugin_calls import type_of
 from lance_core.error_texts.suggestions import hint, shortened
 from lance_core.errors import InvalidInputError, PluginLoadError
 from lance_core.function_spec import SqlFunctionSpec
+from lance_core.imports.provided_names import ToolSpec
 from lance_core.index.spec import AnalyzerSpec, IndexTypeSpec, SearchSpec
 from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins.descriptors import check_descriptor
@@ -81,7 +81,7 @@ class Contribution:
     sql_functions: tuple[SqlFunctionSpec, ...]
     searches: tuple[SearchSpec, ...]
     analyzers: tuple[AnalyzerSpec, ...]
-    rewriters: tuple[RewriterSpec, ...]
+    tools: tuple[ToolSpec, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +221,7 @@ def _collect(source: PluginSource, plugin: object) -> Contribution:
         tuple(_checked(hook.lance_sql_functions, SqlFunctionSpec)),
         tuple(_checked(hook.lance_searches, SearchSpec)),
         tuple(_checked(hook.lance_analyzers, AnalyzerSpec)),
-        tuple(_checked(hook.lance_rewriters, RewriterSpec)),
+        tuple(_checked(hook.lance_tools, ToolSpec)),
     )
 
 

@@ -32,7 +32,6 @@ from lance_core.store.spec import ObjectStoreSpec, resolve_factory
 from lance_core.table.indices.index_metadata import details_key
 
 if TYPE_CHECKING:
-    from lance_core.datafile.fragment_rewriter import FragmentRewriter
     from lance_core.index.analysis import Analyzer
     from lance_core.plugins import known_plugins, missing_plugin
 else:
@@ -227,23 +226,17 @@ class PluginManager:
         made: Analyzer = resolve_factory(spec.factory, f"{what} {name!r}")()
         return made
 
-    def rewriter(self, name: str) -> FragmentRewriter:
-        """The way to compact ``name``.
+    def tool(self, name: str) -> object:
+        """The class or function that users import by ``name`` from a module of the core.
 
-        Raises `PluginNotFoundError` or `PluginConflictError`.
+        Raises `PluginNotFoundError`, `PluginConflictError` or `PluginLoadError`.
         """
-        every, what = self._all(), "the way to compact"
-        if name not in every.rewriters:
+        every, what = self._all(), "the tool"
+        if name not in every.tools:
             raise _not_found(
-                every, what, name, dict.fromkeys(every.rewriters), known_plugins.EXTRA_OF_REWRITER
+                every, what, name, dict.fromkeys(every.tools), known_plugins.EXTRA_OF_TOOL
             )
-        spec = only(what, name, every.rewriters[name])
-        made: FragmentRewriter = resolve_factory(spec.factory, f"{what} {name!r}")()
-        return made
-
-    def has_rewriter(self, name: str) -> bool:
-        """True if a plugin provides the way to compact ``name``."""
-        return name in self._all().rewriters
+        return resolve_factory(only(what, name, every.tools[name]), f"{what} {name!r}")
 
     def missing_index_type(self, type_url: str) -> str | None:
         """What a use of indices takes whose details have the type ``type_url``, as a text.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias, TypeVar
 
 from lance_core.commits.base import CommitHandlerSpec
-from lance_core.datafile.rewriter_spec import RewriterSpec
 from lance_core.encodings.kernels import kernel_table
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion, FileVersionSpec
@@ -50,7 +49,7 @@ class AllOffers:
     sql_functions: Offers[SqlFunctionSpec]
     searches: Offers[SearchSpec]
     analyzers: Offers[AnalyzerSpec]
-    rewriters: Offers[RewriterSpec]
+    tools: Offers[str]
 
     def source_of(self, spec: Descriptor) -> PluginSource | None:
         """The plugin that provides ``spec``, None if none does."""
@@ -122,7 +121,7 @@ def all_offers(
         ),
         searches=_by_key((c.source, s, s.name) for c in contributions for s in c.searches),
         analyzers=_by_key((c.source, s, s.name) for c in contributions for s in c.analyzers),
-        rewriters=_by_key((c.source, s, s.name) for c in contributions for s in c.rewriters),
+        tools=_by_key((c.source, path, name) for c in contributions for name, path in _tools(c)),
     )
 
 
@@ -148,6 +147,13 @@ def _handlers(contribution: Contribution) -> list[CommitHandlerSpec]:
             for spec in contribution.manifest_stores
         ),
     ]
+
+
+def _tools(contribution: Contribution) -> Iterator[tuple[str, str]]:
+    """The names that users import and what they stand for, also those of index types."""
+    yield from ((spec.name, spec.path) for spec in contribution.tools)
+    for spec in contribution.index_types:
+        yield from ((path.rpartition(":")[2], path) for path in spec.tools)
 
 
 def _by_key(provided: Iterable[tuple[PluginSource, T, str | None]]) -> Offers[T]:

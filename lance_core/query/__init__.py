@@ -8,6 +8,8 @@ All of them come with the extra ``text``: `FullTextQuery` and its kinds `MatchQu
 
 from typing import Any
 
+from lance_core.imports.provided_names import provided
+
 __all__ = [
     "BooleanQuery",
     "BoostQuery",
@@ -28,8 +30,4 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """What a plugin provides; raises `PluginNotFoundError` without it."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from lance_core.plugins.index_tools import index_tool
-
-    return index_tool(name)
+    return provided(__name__, *__all__)(name)

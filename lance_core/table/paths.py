@@ -20,6 +20,8 @@ VERSIONS = "_versions"
 TRANSACTIONS = "_transactions"
 DELETIONS = "_deletions"
 INDICES = "_indices"
+"""The folder of indices, each in a folder of its uuid."""
+
 VERSION_HINT = "_versions/latest_version_hint.json"
 """A file of other writers. It may be missing, stale or wrong, so this library never reads it."""
 

@@ -5,6 +5,7 @@
 
 from typing import Any
 
+from lance_core.imports.provided_names import provided
 from lance_core.util.times import sanitize_ts, td_to_micros
 
 __all__ = ["KMeans", "sanitize_ts", "td_to_micros", "validate_vector_index"]
@@ -12,8 +13,4 @@ __all__ = ["KMeans", "sanitize_ts", "td_to_micros", "validate_vector_index"]
 
 def __getattr__(name: str) -> Any:
     """What a plugin provides; raises `PluginNotFoundError` without it."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from lance_core.plugins.index_tools import index_tool
-
-    return index_tool(name)
+    return provided(__name__, *__all__)(name)

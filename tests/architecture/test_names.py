@@ -32,7 +32,6 @@ SMALL = {
     "lance_core.dataset.maintenance.drop": "a verb of its own",
     "lance_core.dataset.read.columns.prune_struct_fields": "an idea beside projections",
     "lance_core.encodings.kernels.numpy.chunk_rows": "a kernel of the table, as its siblings",
-    "lance_core.encodings.nullable_structs": "a workaround, until pylance reads such pages",
     "lance_core.encodings.v2_0.compressed_flat": "an encoding of the format",
     "lance_core.encodings.v2_1.fast.tables": "the list of the fast paths of reads",
     "lance_core.encodings.v2_1.pages.builtin": "the list of the format's layouts",

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lance_core.dataset import arguments as of_tables
-from lance_core.dataset.maintenance.compaction import options as of_compactions
+from lance_core.dataset.values import compaction as of_compactions
 from lance_core.dataset.write import write as of_writes
 from lance_core.errors import PluginNotFoundError
 from tests.golden.pylance_names import Arguments, parameters, shown, stored

@@ -16,15 +16,14 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.dataset.maintenance.compaction.copied_fragments import (
+from lance_core.dataset.values.fragment_metadata import FragmentMetadata
+from lance_core_compaction.copied_fragments import (
     CopyOptions,
     RewrittenFragments,
     copy_fragments,
 )
-from lance_core.dataset.values.fragment_metadata import FragmentMetadata
-from lance_core_compaction import merge_groups, pieces
-from lance_core_compaction.binary_copy import (
-    BinaryCopy,
+from lance_core_compaction.page_copy import merge_groups, pieces
+from lance_core_compaction.page_copy.binary_copy import (
     why_not,
 )
 from tests.each_case import each_case
@@ -116,7 +115,7 @@ def compact(uri: str, *, target: int = 1 << 40, **options: Any) -> RewrittenFrag
     snapshot = ds.snapshot
     old = list(snapshot.manifest.fragments)
     writing = CopyOptions(target, 1 << 40, snapshot.storage_version, **options)
-    copied = copy_fragments(BinaryCopy(), snapshot, old, writing)
+    copied = copy_fragments(snapshot, old, writing)
     operation = lance_core.LanceOperation
     group = operation.RewriteGroup(
         [FragmentMetadata.of(one, snapshot.live_rows(one)) for one in old],

@@ -16,8 +16,8 @@ import pytest
 
 import lance_core
 import lance_core.optimize
-from lance_core.dataset.maintenance.compaction import reuse
 from lance_core.errors import CompactionError
+from lance_core_compaction import reuse
 from tests.each_case import each_case
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")

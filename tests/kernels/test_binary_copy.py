@@ -8,7 +8,7 @@ from unittest import mock
 import lance_core
 from lance_core.plugins import get_manager
 from lance_core.store.local.writer import LocalWriter
-from tests.unit.compaction.test_binary_copy import copy, rows, snapshot_of
+from tests.unit.compaction.page_copy.test_binary_copy import copy, rows, snapshot_of
 
 
 def test_a_compiled_kernel_copies_the_bytes_of_local_files(tmp_path: Path) -> None:

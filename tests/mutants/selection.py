@@ -33,7 +33,7 @@ class Area:
 
 _WRITE, _MAINTENANCE = "lance_core/dataset/write", "lance_core/dataset/maintenance"
 _IDENTITY, _VERIFICATION = "lance_core/commits/identity.py", "lance_core/commits/verification.py"
-_COMPACTION = f"{_MAINTENANCE}/compaction"
+_COMPACTION = "plugins/compaction/lance_core_compaction"
 _UNIT = "tests/unit/dataset"
 _VECTOR = "plugins/vector/lance_core_vector"
 _TEXT = "plugins/text/lance_core_text"
@@ -82,9 +82,9 @@ AREAS = {
         90,
     ),
     "compaction": Area(
-        (_COMPACTION, "plugins/compaction/lance_core_compaction"),
+        (_COMPACTION,),
         (
-            *(f"{_UNIT}/maintenance/compaction", "tests/unit/compaction"),
+            "tests/unit/compaction",
             *(
                 "tests/interop/test_binary_copy_interop.py",
                 "tests/interop/test_merged_pages_interop.py",

@@ -59,20 +59,20 @@ EQUIVALENT: dict[str, str] = {
     "lance_core.dataset.write.merge_insert.key_pairs:key_pairs: 0 -> 1": (
         "without pairs, the one number is broadcast to none"
     ),
-    "lance_core.dataset.maintenance.compaction.copied_fragments:copy_fragments: load(Part.FILES) "
+    "lance_core_compaction.copied_fragments:copy_fragments: load(Part.FILES) "
     "-> pass": "modules that are not loaded together are loaded one by one when they are used",
-    "lance_core.dataset.maintenance.compaction.remap:moved_rows: fragment.physical_rows or 0 -> "
+    "lance_core_compaction.remap:moved_rows: fragment.physical_rows or 0 -> "
     "fragment.physical_rows": "new fragments have a number of rows, and never none of them",
-    "lance_core.dataset.maintenance.compaction.field_groups:_sizer: 1 -> 2 #1": (
+    "lance_core_compaction.field_groups:_sizer: 1 -> 2 #1": (
         "a file has at least one row, and the least bytes of a group are those of many rows"
     ),
-    "lance_core_compaction.file_copy:FileCopy.write: True -> False": (
+    "lance_core_compaction.page_copy.file_copy:FileCopy.write: True -> False": (
         "there are as many pieces as layouts: both are made from the fields of the schema"
     ),
-    "lance_core_compaction.file_bytes:FileBytes.__init__: 0 -> 1": (
+    "lance_core_compaction.page_copy.file_bytes:FileBytes.__init__: 0 -> 1": (
         "one byte is less than half of the data of any file with a page that merges"
     ),
-    "lance_core_compaction.merge_groups:_have_buffers: 0 -> 1": (
+    "lance_core_compaction.page_copy.merge_groups:_have_buffers: 0 -> 1": (
         "without forms there are no pages, so that the first buffer of each is that of none"
     ),
     "lance_core_text.queries.clauses:Clause.is_phrase: len(self.words) > 1 -> "

@@ -22,9 +22,10 @@ from lance_core.hookspecs import (
     kernels,
     native_loops,
     options,
-    rewriters,
     searches,
+    stored_pages,
     stores,
+    tools,
 )
 from lance_core.hookspecs.exports import HOMES
 from tests.each_case import each_case
@@ -42,10 +43,11 @@ PARTS = {
     kernels: {"encodings", "store", "file_version"},
     native_loops: set(),
     options: {"store"},
-    rewriters: {"datafile", "table", "encodings", "schema", "store", "file_version"},
+    stored_pages: {"datafile", "table", "encodings", "schema", "store", "file_version"},
     analyzers: {"index", "datafile", "table", "encodings", "schema", "store", "file_version"},
     searches: {"index", "datafile", "table", "encodings", "schema", "store", "file_version"},
     stores: {"store"},
+    tools: set(),
 }
 """What each module of the package imports of the core."""
 

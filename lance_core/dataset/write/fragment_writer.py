@@ -44,6 +44,8 @@ else:
 
 DEFAULT_MAX_ROWS_PER_FILE = 1024 * 1024
 DEFAULT_MAX_BYTES_PER_FILE = 90 * 1024 * 1024 * 1024
+"""A file ends at the first batch after this size."""
+
 NO_LIMIT = 1 << 62
 """A number of rows or bytes that no file reaches."""
 

@@ -18,6 +18,7 @@ from lance_core.table.fragments.deletion_file import DeletionFileType
 from lance_core.table.fragments.ipc_sizes import batch_size
 
 RowOffsets = npt.NDArray[np.uint32]
+"""Physical offsets of rows of a fragment, ascending."""
 
 BITMAP_FROM = 5000
 """Minimum number of deleted rows that are stored as a bitmap; fewer are stored as Arrow.

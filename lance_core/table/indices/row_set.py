@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
 
 UInt64Array = npt.NDArray[np.uint64]
+"""Row addresses or row ids."""
 
 _COUNT = struct.Struct("<I")
 _LONG_COUNT = struct.Struct("<Q")

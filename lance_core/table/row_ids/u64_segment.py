@@ -17,6 +17,8 @@ from lance_core.lazy_dataclass import dataclass
 
 Uint64s = npt.NDArray[np.uint64]
 Offsets = npt.NDArray[np.int64]
+"""Numbers of values of a segment, from 0 on."""
+
 Bounds = tuple[Uint64s, Uint64s]
 """First values, and ends (exclusive), of ranges that are not empty."""
 

@@ -1,5 +1,5 @@
-"""Compaction by copying the bytes of pages.
+"""Compactions: small fragments are merged, and deleted rows removed.
 
-`plugin` offers it to lance-core, `binary_copy` says which fragments it can copy, `copy_inputs`
-opens their files, and `file_copy` writes a file; see the design page of binary copy.
+`compaction` is what users call, `compact` plans, executes and commits; `tasks` travel between
+processes. `rewrite` writes rows anew: it decodes and encodes them, or `page_copy` copies pages.
 """

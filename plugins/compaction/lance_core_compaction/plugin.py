@@ -1,13 +1,18 @@
-"""The entry point: the descriptor of the copy of pages, which is imported at first use."""
+"""The entry point: the descriptors of `Compaction` and what it returns, imported at first use."""
 
 from __future__ import annotations
 
-from lance_core.hookspecs import RewriterSpec, hookimpl
+from lance_core.hookspecs import ToolSpec, hookimpl
+
+_PATHS = (
+    "lance_core_compaction.compaction:Compaction",
+    "lance_core_compaction.tasks:CompactionPlan",
+    "lance_core_compaction.tasks:CompactionTask",
+    "lance_core_compaction.tasks:RewriteResult",
+)
 
 
 @hookimpl
-def lance_rewriters() -> list[RewriterSpec]:
-    """Rewriters of fragments: `binary_copy`."""
-    return [
-        RewriterSpec(name="binary_copy", factory="lance_core_compaction.binary_copy:BinaryCopy")
-    ]
+def lance_tools() -> list[ToolSpec]:
+    """Compactions, whole and step by step."""
+    return [ToolSpec(name=path.rpartition(":")[2], path=path) for path in _PATHS]

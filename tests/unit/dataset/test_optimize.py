@@ -6,7 +6,7 @@ import pytest
 
 import lance_core as lance
 from lance_core.errors import InvalidInputError
-from tests.unit.dataset.maintenance.compaction.compaction_tables import table_of
+from tests.unit.compaction.compaction_tables import table_of
 
 
 def test_auto_cleanup_is_turned_on_and_off(uri: str) -> None:

@@ -118,7 +118,6 @@ ELSEWHERE = {
     "lance_core.dataset": "by `Part.TABLES`",
     "lance_core.imports.on_demand": "is loaded with the package",
     "lance_core.hookspecs": "by `lance_core.plugins.builtin`",
-    "lance_core.plugins.index_tools": "the user asks for tools of a plugin",
     "lance_core.table.manifest.plain_fields": "is small, and the schemas of few tables need it",
     "lance_core.schema.plain_fields": "likewise",
     "lance_core.schema.json.encoding": "few tables have columns of JSON",

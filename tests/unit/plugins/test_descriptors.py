@@ -17,10 +17,10 @@ from lance_core.hookspecs import (
     ManifestStoreSpec,
     ObjectStoreSpec,
     SqlFunctionSpec,
+    ToolSpec,
     hookimpl,
 )
 from lance_core.hookspecs.analyzers import AnalyzerSpec
-from lance_core.hookspecs.rewriters import RewriterSpec
 from lance_core.hookspecs.searches import SearchSpec
 from lance_core.plugins.loading import Contribution, PluginLoadFailure, PluginSource, load
 from tests.each_case import each_case
@@ -57,7 +57,7 @@ MAKERS: dict[str, tuple[type, dict[str, Any]]] = {
         {"name": "v", "label": "V", "details_url": "/example.V", "factory": nothing},
     ),
     "lance_analyzers": (AnalyzerSpec, {"name": "by_length", "factory": nothing}),
-    "lance_rewriters": (RewriterSpec, {"name": "by_bytes", "factory": nothing}),
+    "lance_tools": (ToolSpec, {"name": "Tool", "path": "module:Tool"}),
     "lance_searches": (SearchSpec, {"name": "by_size", "factory": nothing}),
     "lance_sql_functions": (
         SqlFunctionSpec,
@@ -138,7 +138,7 @@ WRONG_FIELDS: dict[str, dict[str, list[Any]]] = {
         "stable_row_id_version": ["1", -1],
     },
     "lance_analyzers": {"name": [None, 3, "By Size"], "factory": [None, "module"]},
-    "lance_rewriters": {"name": [None, 3, "By Bytes"], "factory": [None, "module"]},
+    "lance_tools": {"name": [None, 3, "By Bytes"], "path": [None, "module", 3]},
     "lance_searches": {"name": [None, 3, "by size"], "factory": [None, "module"]},
     "lance_sql_functions": {
         "name": [None, 3, "", "Upper", "with space", "a.b", "||"],

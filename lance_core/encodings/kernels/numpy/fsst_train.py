@@ -18,7 +18,10 @@ from lance_core.encodings.arrow.spans import spans_index
 from lance_core.encodings.decoding import Int64Array
 
 MAX_SYMBOLS = 255
+"""Maximum symbols of a table: one code stands for a byte that no symbol has."""
+
 MAX_LENGTH = 8
+"""Maximum bytes of a symbol."""
 
 _ROUNDS = 8
 _SAMPLE_BYTES = 16 << 10

@@ -13,13 +13,13 @@ import pytest
 
 import lance_core as lance
 from lance_core.dataset import ColumnOrdering
-from lance_core.dataset.maintenance.compaction.stored_rows import all_rows, rows_plan
 from lance_core.dataset.read import scan
 from lance_core.dataset.read.fragments import run_reader
 from lance_core.dataset.read.steps import column_reader
 from lance_core.dataset.read.windows import scan_sizers, scan_windows
 from lance_core.dataset.read.windows.window_sizing import WindowSizer
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core_compaction.stored_rows import all_rows, rows_plan
 from tests.each_case import each_case
 from tests.scan_numbers import tune
 from tests.table_surgery import delete_rows
