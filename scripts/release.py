@@ -4,7 +4,7 @@ Needs ``pip install build towncrier``. In a checkout without changes, it
 
 1. writes the version into every distribution, and into the requirements that pin it,
 2. moves the fragments of ``changes/`` into ``CHANGELOG.md``, or dates the section of the version if
-   was written by hand,
+   it was written by hand,
 3. builds a wheel and a source distribution of every distribution,
 4. installs the wheels into an empty environment and uses them.
 
@@ -43,6 +43,8 @@ lance.write_dataset(table, "trial.lance")
 dataset = lance.write_dataset(table, "trial.lance", mode="append")
 dataset.create_scalar_index("x", "BTREE")
 assert dataset.count_rows("x >= 990 AND upper(s) = 'TEXT'") == 20
+assert dataset.optimize.compact_files().fragments_added == 1
+assert dataset.count_rows("x < 3") == 6
 (answer,) = dataset.sql("SELECT max(x) AS x FROM dataset").build().to_batch_records()
 assert answer.to_pydict() == {"x": [999]}
 assert not get_manager().failures, get_manager().failures
