@@ -9,16 +9,20 @@ from lance_core.imports.on_demand import import_module
 from lance_core.lazy_dataclass import dataclass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ToolSpec:
     """Describes what a plugin provides by a name that users import from a module of the core.
 
-    ``name``: the name, such as ``Compaction`` of `lance_core.optimize`. ``path``: the class or
-    function as ``"module:attribute"``, which is imported at the first use of the name.
+    ``path``: the class or function as ``"module:attribute"``, which is imported at the first use.
+    The attribute is the name that users import, such as ``Compaction`` of `lance_core.optimize`.
     """
 
-    name: str
     path: str
+
+    @property
+    def name(self) -> str:
+        """The name that users import."""
+        return self.path.rpartition(":")[2]
 
 
 def provided(module: str, *names: str) -> Callable[[str], Any]:

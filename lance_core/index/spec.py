@@ -28,9 +28,7 @@ class IndexTypeSpec:
     the ``IndexMetadata.index_version`` that is written. ``stable_row_id_version``: the version that
     is written in tables with stable row ids, if it is another one. Indices of a higher version than
     both are ignored. ``kinds``: further names that users give, of a type that serves several kinds:
-    the type gets the one that was given, in upper case, as the parameter ``kind``. ``tools``: the
-    import paths of what users need besides for such indices, which `lance_core.indices`,
-    `lance_core.query` and `lance_core.util` offer by the names of their attributes.
+    the type gets the one that was given, in upper case, as the parameter ``kind``.
     ``readable_version``: the highest version that is read, if it is above those that are written.
     """
 
@@ -42,7 +40,6 @@ class IndexTypeSpec:
     stable_row_id_version: int | None = None
     kinds: tuple[str, ...] = ()
     readable_version: int = 0
-    tools: tuple[str, ...] = ()
 
     def version_for(self, *, stable_row_ids: bool) -> int:
         """The ``index_version`` to write in a table with or without stable row ids."""

@@ -90,7 +90,6 @@ _FIELDS: dict[type, dict[str, _Kind]] = {
         "version": _VERSION,
         "kinds": ("a tuple of texts", _are_texts),
         "readable_version": _VERSION,
-        "tools": ("a tuple of texts", _are_texts),
         "stable_row_id_version": (
             "an int from 0 on, or None",
             lambda value: value is None or (_is(int)(value) and value >= 0),
@@ -275,10 +274,8 @@ def _check_analyzer(spec: AnalyzerSpec) -> None:
 
 
 def _check_tool(spec: ToolSpec) -> None:
-    if not isinstance(spec.name, str) or not spec.name.isidentifier():
-        raise PluginLoadError(f"name of a tool is {spec.name!r}: a name that users import")
-    if not isinstance(spec.path, str) or ":" not in spec.path:
-        raise PluginLoadError(f"path of {spec.name!r} is not 'module:attribute'")
+    if not isinstance(spec.path, str) or not re.fullmatch(r"[\w.]+:[^\W\d]\w*", spec.path):
+        raise PluginLoadError(f"path of a tool is {spec.path!r}: 'module:attribute'")
 
 
 def _check_name(name: object, what: str) -> None:

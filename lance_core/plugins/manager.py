@@ -236,7 +236,7 @@ class PluginManager:
             raise _not_found(
                 every, what, name, dict.fromkeys(every.tools), known_plugins.EXTRA_OF_TOOL
             )
-        return resolve_factory(only(what, name, every.tools[name]), f"{what} {name!r}")
+        return resolve_factory(only(what, name, every.tools[name]).path, f"{what} {name!r}")
 
     def missing_index_type(self, type_url: str) -> str | None:
         """What a use of indices takes whose details have the type ``type_url``, as a text.

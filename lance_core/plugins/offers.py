@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias, TypeVar
 
 from lance_core.commits.base import CommitHandlerSpec
@@ -12,6 +12,7 @@ from lance_core.encodings.version import FileVersion, FileVersionSpec
 from lance_core.errors import PluginConflictError
 from lance_core.function_spec import SqlFunctionSpec
 from lance_core.imports.on_demand import import_module
+from lance_core.imports.provided_names import ToolSpec
 from lance_core.index.spec import AnalyzerSpec, IndexTypeSpec, SearchSpec, plain_index_type
 from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins.checked_results import encodings_of, kernels_of
@@ -49,7 +50,7 @@ class AllOffers:
     sql_functions: Offers[SqlFunctionSpec]
     searches: Offers[SearchSpec]
     analyzers: Offers[AnalyzerSpec]
-    tools: Offers[str]
+    tools: Offers[ToolSpec]
 
     def source_of(self, spec: Descriptor) -> PluginSource | None:
         """The plugin that provides ``spec``, None if none does."""
@@ -121,7 +122,7 @@ def all_offers(
         ),
         searches=_by_key((c.source, s, s.name) for c in contributions for s in c.searches),
         analyzers=_by_key((c.source, s, s.name) for c in contributions for s in c.analyzers),
-        tools=_by_key((c.source, path, name) for c in contributions for name, path in _tools(c)),
+        tools=_by_key((c.source, s, s.name) for c in contributions for s in c.tools),
     )
 
 
@@ -147,13 +148,6 @@ def _handlers(contribution: Contribution) -> list[CommitHandlerSpec]:
             for spec in contribution.manifest_stores
         ),
     ]
-
-
-def _tools(contribution: Contribution) -> Iterator[tuple[str, str]]:
-    """The names that users import and what they stand for, also those of index types."""
-    yield from ((spec.name, spec.path) for spec in contribution.tools)
-    for spec in contribution.index_types:
-        yield from ((path.rpartition(":")[2], path) for path in spec.tools)
 
 
 def _by_key(provided: Iterable[tuple[PluginSource, T, str | None]]) -> Offers[T]:

@@ -15,4 +15,4 @@ _PATHS = (
 @hookimpl
 def lance_tools() -> list[ToolSpec]:
     """Compactions, whole and step by step."""
-    return [ToolSpec(name=path.rpartition(":")[2], path=path) for path in _PATHS]
+    return list(map(ToolSpec, _PATHS))

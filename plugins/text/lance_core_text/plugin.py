@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lance_core.hookspecs import IndexTypeSpec, SqlFunctionSpec, hookimpl
+from lance_core.hookspecs import IndexTypeSpec, SqlFunctionSpec, ToolSpec, hookimpl
 from lance_core.hookspecs.analyzers import AnalyzerSpec
 from lance_core.hookspecs.searches import SearchSpec
 
 DETAILS_URL = "/lance.table.InvertedIndexDetails"
 
-_QUERIES = tuple(
-    f"lance_core_text.queries.full_text:{name}"
-    for name in (
-        *("BooleanQuery", "BoostQuery", "CombinedFieldsQuery", "DocumentGranularity"),
-        *("FullTextOperator", "FullTextQuery", "FullTextQueryType", "MatchQuery"),
-        *("MultiMatchQuery", "Occur", "PhraseQuery"),
-    )
+_QUERIES = (
+    *("BooleanQuery", "BoostQuery", "CombinedFieldsQuery", "DocumentGranularity"),
+    *("FullTextOperator", "FullTextQuery", "FullTextQueryType", "MatchQuery"),
+    *("MultiMatchQuery", "Occur", "PhraseQuery"),
 )
 """What users write queries with, as `lance_core.query` has it."""
 
@@ -53,12 +50,6 @@ def lance_index_types() -> Iterable[IndexTypeSpec]:
             version=2,
             readable_version=3,
             kinds=("INVERTED", "FTS"),
-            tools=(
-                "lance_core_text.explain_score:explain_score",
-                "lance_core_text.hybrid:hybrid",
-                "lance_core_text.scoring.explanation:Explanation",
-                *_QUERIES,
-            ),
         ),
     )
 
@@ -74,4 +65,15 @@ def lance_sql_functions() -> Iterable[SqlFunctionSpec]:
             summary="whether a text has all words of the second one, as they are written",
             group="text",
         ),
+    )
+
+
+@hookimpl
+def lance_tools() -> Iterable[ToolSpec]:
+    """Queries, and what explains and combines their scores."""
+    return (
+        ToolSpec("lance_core_text.explain_score:explain_score"),
+        ToolSpec("lance_core_text.hybrid:hybrid"),
+        ToolSpec("lance_core_text.scoring.explanation:Explanation"),
+        *(ToolSpec(f"lance_core_text.queries.full_text:{name}") for name in _QUERIES),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lance_core.hookspecs import IndexTypeSpec, hookimpl
+from lance_core.hookspecs import IndexTypeSpec, ToolSpec, hookimpl
 from lance_core.hookspecs.searches import SearchSpec
 
 KINDS = (
@@ -31,13 +31,19 @@ def lance_index_types() -> Iterable[IndexTypeSpec]:
             factory="lance_core_vector.kinds.vector_index:VectorIndex",
             version=2,
             kinds=KINDS,
-            tools=(
-                "lance_core_vector.builder.indices_builder:IndicesBuilder",
-                "lance_core_vector.builder.kmeans_model:KMeans",
-                "lance_core_vector.builder.models:IndexFileVersion",
-                "lance_core_vector.builder.models:IvfModel",
-                "lance_core_vector.builder.models:PqModel",
-                "lance_core_vector.builder.validation:validate_vector_index",
-            ),
         ),
     )
+
+
+@hookimpl
+def lance_tools() -> Iterable[ToolSpec]:
+    """What builds vector indices step by step, and what looks at their vectors."""
+    names = (
+        "indices_builder:IndicesBuilder",
+        "kmeans_model:KMeans",
+        "models:IndexFileVersion",
+        "models:IvfModel",
+        "models:PqModel",
+        "validation:validate_vector_index",
+    )
+    return [ToolSpec(f"lance_core_vector.builder.{name}") for name in names]

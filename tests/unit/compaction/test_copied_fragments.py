@@ -52,7 +52,7 @@ class Plugin:
 
     @hookimpl
     def lance_tools(self) -> list[ToolSpec]:
-        return [ToolSpec(name="Compaction", path=f"{__name__}:Compaction")]
+        return [ToolSpec(f"{__name__}:Compaction")]
 
 
 def without_plugins(monkeypatch: pytest.MonkeyPatch) -> PluginManager:

@@ -57,7 +57,7 @@ MAKERS: dict[str, tuple[type, dict[str, Any]]] = {
         {"name": "v", "label": "V", "details_url": "/example.V", "factory": nothing},
     ),
     "lance_analyzers": (AnalyzerSpec, {"name": "by_length", "factory": nothing}),
-    "lance_tools": (ToolSpec, {"name": "Tool", "path": "module:Tool"}),
+    "lance_tools": (ToolSpec, {"path": "module:Tool"}),
     "lance_searches": (SearchSpec, {"name": "by_size", "factory": nothing}),
     "lance_sql_functions": (
         SqlFunctionSpec,
@@ -138,7 +138,7 @@ WRONG_FIELDS: dict[str, dict[str, list[Any]]] = {
         "stable_row_id_version": ["1", -1],
     },
     "lance_analyzers": {"name": [None, 3, "By Size"], "factory": [None, "module"]},
-    "lance_tools": {"name": [None, 3, "By Bytes"], "path": [None, "module", 3]},
+    "lance_tools": {"path": [None, "module", 3, "module:By Bytes", "module:"]},
     "lance_searches": {"name": [None, 3, "by size"], "factory": [None, "module"]},
     "lance_sql_functions": {
         "name": [None, 3, "", "Upper", "with space", "a.b", "||"],
