@@ -142,7 +142,7 @@ class FragmentCounts:
     @property
     def num_rows(self) -> int | None:
         """The number of rows that are not deleted, None if the count of one fragment is unknown."""
-        if not self.are_known.all():
+        if self.live_rows is None:
             return None
         totals = self.totals()
         return totals[Count.PHYSICAL_ROWS] - totals[Count.DELETED_ROWS]

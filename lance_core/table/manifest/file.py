@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import struct
+from functools import lru_cache
 
 import pyarrow as pa
 
@@ -37,6 +38,12 @@ _LENGTH = struct.Struct("<I")
 _MAGIC = b"LANC"
 _MAJOR, _MINOR = 0, 2
 
+MAX_CACHED_BYTES = 32 << 10
+"""Maximum size of a manifest file whose content is cached, parsed: that of some 200 fragments."""
+
+MAX_CACHED = 16
+"""Maximum number of cached manifest files, of all tables."""
+
 
 @dataclass(frozen=True, slots=True)
 class ManifestFile:
@@ -54,20 +61,31 @@ class ManifestFile:
 def parse_manifest_file(data: pa.Buffer | bytes | memoryview, path: str = "") -> ManifestFile:
     """Parse a whole manifest file; ``path`` is for error messages.
 
+    Small files are cached by their bytes, together with what was derived from their fragments:
+    programs open a table again and again, mostly at the version of the last time.
+
     Raises `CorruptFileError` for a file that contradicts the format and `UnsupportedFeatureError`
     for a table that needs features this library does not have.
     """
     view = _bytes_view(data)
     try:
-        parts = split(serialized_manifest(view))
-        positions = section_positions(parts.message)
-        return ManifestFile(
-            _with_dictionaries(Manifest.from_parts(parts), view),
-            _section(view, positions.index_section, "index_section"),
-            _section(view, positions.transaction_section, "transaction_section"),
-        )
+        return _cached(bytes(view)) if view.nbytes <= MAX_CACHED_BYTES else _parsed(view)
     except CorruptFileError as error:
         raise error.at(path) from None
+
+
+def _parsed(data: bytes | memoryview) -> ManifestFile:
+    view = memoryview(data)
+    parts = split(serialized_manifest(view))
+    positions = section_positions(parts.message)
+    return ManifestFile(
+        _with_dictionaries(Manifest.from_parts(parts), view),
+        _section(view, positions.index_section, "index_section"),
+        _section(view, positions.transaction_section, "transaction_section"),
+    )
+
+
+_cached = lru_cache(MAX_CACHED)(_parsed)
 
 
 def serialized_manifest(data: pa.Buffer | memoryview) -> bytes:
