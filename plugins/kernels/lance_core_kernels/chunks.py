@@ -134,7 +134,7 @@ def pick_spans(chunks: VariableChunks, picked: PackedPositions) -> tuple[Int64Ar
     return spans[0], spans[1]
 
 
-_ROOM = 16  # bytes that the C code may write after the end of taken strings
+_ROOM = 64  # bytes that the C code may write after the end of taken strings
 
 
 def take_variable(data: Bytes, offsets: Int64Array, places: Places) -> tuple[pa.Buffer, Offsets]:

@@ -286,57 +286,102 @@ INLINE uint64_t place_at(places_t places, int64_t i, int64_t width) {
     }
 }
 
-/* Checks all places, and the strings between the lowest and the highest one. */
-INLINE const char *check_places(strings_t strings, places_t places, int64_t width) {
-    uint64_t first = UINT64_MAX, last = 0;
-    for (int64_t i = 0; i < places.count; i++) {
-        const uint64_t place = place_at(places, i, width);
-        first = place < first ? place : first;
-        last = place > last ? place : last;
+/* The lowest and the highest of places, at least one. Compilers compare many of a type at once. */
+#define RANGE_OF(name, place_t)                                                                   \
+    static void name(places_t places, uint64_t *lowest, uint64_t *highest) {                      \
+        const place_t *at = (const place_t *)(const void *)places.at;                             \
+        place_t low = at[0], high = at[0];                                                        \
+        for (int64_t i = 1; i < places.count; i++) {                                              \
+            low = at[i] < low ? at[i] : low;                                                      \
+            high = at[i] > high ? at[i] : high;                                                   \
+        }                                                                                         \
+        *lowest = low;                                                                            \
+        *highest = high;                                                                          \
     }
+
+RANGE_OF(range_of_1, uint8_t)
+RANGE_OF(range_of_2, uint16_t)
+RANGE_OF(range_of_4, uint32_t)
+RANGE_OF(range_of_8, uint64_t)
+
+static void range_of(places_t places, uint64_t *lowest, uint64_t *highest) {
+    switch (places.width) {
+    case 1:
+        range_of_1(places, lowest, highest);
+        break;
+    case 2:
+        range_of_2(places, lowest, highest);
+        break;
+    case 4:
+        range_of_4(places, lowest, highest);
+        break;
+    default:
+        range_of_8(places, lowest, highest);
+    }
+}
+
+/* Checks all places, and the strings between the lowest and the highest one; sets the length of the
+ * longest of these. */
+static const char *check_places(strings_t strings, places_t places, int64_t *longest) {
+    uint64_t first, last;
+    *longest = 0;
     if (!places.count)
         return NULL;
+    range_of(places, &first, &last);
     if (last >= (uint64_t)strings.count)
         return "a string that is not there";
     if (strings.offsets[first] < 0 || strings.offsets[last + 1] > strings.text.size)
         return "a string is not within the bytes of all";
     int descends = 0;
-    for (uint64_t i = first; i <= last; i++)
-        descends |= strings.offsets[i] > strings.offsets[i + 1];
+    for (uint64_t i = first; i <= last; i++) {
+        const int64_t start = strings.offsets[i], stop = strings.offsets[i + 1];
+        descends |= start > stop;
+        /* Not a difference: that of numbers which are not checked yet may overflow. */
+        if (stop > start && stop <= strings.text.size && start >= 0 && stop - start > *longest)
+            *longest = stop - start;
+    }
     return descends ? "the offsets of strings descend" : NULL;
 }
 
-INLINE const char *sum_lengths(strings_t strings, places_t places, int64_t width, int64_t *total) {
-    const char *error = check_places(strings, places, width);
-    if (error)
-        return error;
-    if (strings.text.size && places.count > INT64_MAX / 4 / strings.text.size)
-        return "more bytes than memory can hold";
+INLINE int64_t sum_lengths(strings_t strings, places_t places, int64_t width) {
     int64_t sum = 0;
     for (int64_t i = 0; i < places.count; i++) {
         const uint64_t place = place_at(places, i, width);
         sum += strings.offsets[place + 1] - strings.offsets[place];
     }
-    *total = sum;
-    return NULL;
+    return sum;
 }
 
 /* Bytes of the strings at `places`. */
 static const char *taken_total(strings_t strings, places_t places, int64_t *total) {
+    int64_t longest;
+    const char *error = check_places(strings, places, &longest);
+    if (error)
+        return error;
+    if (strings.text.size && places.count > INT64_MAX / 4 / strings.text.size)
+        return "more bytes than memory can hold";
     switch (places.width) { /* so that the compiler knows the width */
     case 1:
-        return sum_lengths(strings, places, 1, total);
+        *total = sum_lengths(strings, places, 1);
+        break;
     case 2:
-        return sum_lengths(strings, places, 2, total);
+        *total = sum_lengths(strings, places, 2);
+        break;
     case 4:
-        return sum_lengths(strings, places, 4, total);
+        *total = sum_lengths(strings, places, 4);
+        break;
     default:
-        return sum_lengths(strings, places, 8, total);
+        *total = sum_lengths(strings, places, 8);
     }
+    return NULL;
 }
 
-/* Bytes that are copied at once, of short strings also what follows them. */
-#define SHORT 16
+/* Strings of up to so many bytes are copied with what follows them, which is overwritten by the next
+ * one: to copy a fixed number of bytes takes a fraction of the time of a call of memcpy. */
+#define SHORT 64
+
+/* Strings of so many bytes in all are copied before they are taken. */
+#define FEW_BYTES 1024
 
 /* Where taken strings go: the room for text is SHORT bytes more than they take. `narrow` or `wide` has
  * room for one more offset than strings, the other one is NULL. */
@@ -346,21 +391,31 @@ typedef struct {
     int64_t *wide;
 } taken_t;
 
-INLINE const char *copy_taken(strings_t strings, places_t places, int64_t width, taken_t taken) {
-    const char *error = check_places(strings, places, width);
-    if (error)
-        return error;
-    const int64_t left = strings.text.size - SHORT, room = taken.text.size - SHORT;
+/* The places are checked, and no string is longer than `step`, the bytes to copy of each; 0: SHORT of
+ * those that are not longer, and of the others as many as they have. */
+INLINE const char *copy_taken(strings_t strings, places_t places, int64_t width, taken_t taken,
+                              int64_t step) {
+    const int64_t bytes = strings.text.size, room = taken.text.size - SHORT;
+    const int64_t copied = step ? step : SHORT;
+    /* Few strings as a whole, else the last ones: behind them there may be no bytes to read. */
+    uint8_t copy[FEW_BYTES + SHORT];
+    const int64_t edge = bytes > FEW_BYTES ? bytes - SHORT : 0;
+    const int64_t left = edge ? bytes - copied : -1;
+    memset(copy, 0, sizeof copy);
+    if (bytes)
+        memcpy(copy, strings.text.at + edge, (size_t)(bytes - edge));
     int64_t filled = 0;
     for (int64_t i = 0; i < places.count; i++) {
         const uint64_t place = place_at(places, i, width);
         const int64_t start = strings.offsets[place], size = strings.offsets[place + 1] - start;
         if (size > room - filled)
             return "too little room for strings";
-        if (size <= SHORT && start <= left)
-            memcpy(taken.text.at + filled, strings.text.at + start, SHORT);
-        else if (size)
+        if (step || size <= SHORT) {
+            const uint8_t *from = start > left ? copy + (start - edge) : strings.text.at + start;
+            memcpy(taken.text.at + filled, from, (size_t)copied);
+        } else {
             memcpy(taken.text.at + filled, strings.text.at + start, (size_t)size);
+        }
         filled += size;
         if (taken.narrow)
             taken.narrow[i + 1] = (int32_t)filled;
@@ -368,6 +423,20 @@ INLINE const char *copy_taken(strings_t strings, places_t places, int64_t width,
             taken.wide[i + 1] = filled;
     }
     return NULL;
+}
+
+/* So that the compiler knows how many bytes it copies. */
+INLINE const char *copy_by_step(strings_t strings, places_t places, int64_t width, taken_t taken,
+                                int64_t longest) {
+    if (longest <= 16)
+        return copy_taken(strings, places, width, taken, 16);
+    if (longest <= 32)
+        return copy_taken(strings, places, width, taken, 32);
+    if (longest <= 48)
+        return copy_taken(strings, places, width, taken, 48);
+    if (longest <= SHORT)
+        return copy_taken(strings, places, width, taken, SHORT);
+    return copy_taken(strings, places, width, taken, 0);
 }
 
 /* The strings at `places`; their offsets have 4 or 8 bytes. */
@@ -379,15 +448,19 @@ static const char *take_strings(strings_t strings, places_t places, room_t text,
     memset(offsets.at, 0, (size_t)offset_width);
     if (is_narrow && text.size - SHORT > INT32_MAX)
         return "offsets of 4 bytes do not reach all values";
+    int64_t longest;
+    const char *error = check_places(strings, places, &longest);
+    if (error)
+        return error;
     switch (places.width) { /* so that the compiler knows the width */
     case 1:
-        return copy_taken(strings, places, 1, taken);
+        return copy_by_step(strings, places, 1, taken, longest);
     case 2:
-        return copy_taken(strings, places, 2, taken);
+        return copy_by_step(strings, places, 2, taken, longest);
     case 4:
-        return copy_taken(strings, places, 4, taken);
+        return copy_by_step(strings, places, 4, taken, longest);
     default:
-        return copy_taken(strings, places, 8, taken);
+        return copy_by_step(strings, places, 8, taken, longest);
     }
 }
 
