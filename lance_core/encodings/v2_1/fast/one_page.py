@@ -38,7 +38,9 @@ class OnePage(NamedTuple):
 
     @classmethod
     def of(cls, leaf: LeafColumn, rows: AnyRows, context: DecodeContext) -> OnePage | None:
-        """None if the rows are in several pages."""
+        """None if the rows are in several pages, or their values are long: see `LongValues`."""
+        if leaf.has_long_values:
+            return None
         starts = leaf.column.starts
         if isinstance(rows, RowIndices):  # as `ends`, which is one more call of each column
             first, last = int(rows.values[0]), int(rows.values[-1])

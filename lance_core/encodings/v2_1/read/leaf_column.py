@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import REPDEF_ALL_VALID_ITEM, ConstantLayout, PageLayout
+from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.decoding import run_interleaved
 from lance_core.encodings.page import ForeignEncoding
 from lance_core.encodings.page_rows import split_rows, with_page
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+LONG_BYTES = 64 << 10
+"""Average stored bytes of a value from which on a copy takes longer than an array of its own."""
+
 PLACED = CorruptFileError, UnsupportedFeatureError, PluginError
 """Errors of pages that get the path of the field."""
 
@@ -59,11 +63,12 @@ class LeafColumn:
     """A column read as ``type``. The plan of a page is made on first use and cached.
 
     ``column`` has no cache. ``path`` is the dotted path of the leaf's field. ``memo``: what fast
-    paths keep of the pages. ``nodes``: the fields on the path to the leaf, see `expect`. ``plans``:
+    paths keep of the pages. ``has_long_values``: True for strings and binary values that average
+    `LONG_BYTES` or more in the first page. ``nodes``: the fields on the path to the leaf, see `expect`. ``plans``:
     the plans of pages by number, see `plan`.
     """
 
-    __slots__ = ("column", "memo", "nodes", "path", "plans", "type")
+    __slots__ = ("column", "has_long_values", "memo", "nodes", "path", "plans", "type")
 
     def __init__(self, column: Column, type_: pa.DataType, path: str) -> None:
         self.column = column
@@ -72,6 +77,7 @@ class LeafColumn:
         self.memo: dict[Hashable, Any] = {}
         self.nodes: tuple[Node, ...] = ()
         self.plans: dict[int, LayoutPlan] = {}
+        self.has_long_values = is_variable(type_) and _are_long(column.pages[:1])
 
     @classmethod
     def of(cls, column: Column, type_: pa.DataType, path: str) -> LeafColumn:
@@ -177,3 +183,10 @@ class LeafColumn:
         if isinstance(error, PluginError):
             return error.at(field=self.path)
         return type(error)(f"field {self.path!r}: {error}")
+
+
+def _are_long(pages: Sequence[Page]) -> bool:
+    return any(
+        page.buffers and page.buffers[0].length >= LONG_BYTES * max(1, page.num_rows)
+        for page in pages
+    )

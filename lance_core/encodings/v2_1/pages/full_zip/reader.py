@@ -81,14 +81,26 @@ class FullZipPlan(LayoutPlan):
         """See `LayoutPlan`."""
         if not self.is_indexed:
             return (yield from self._regular(rows, context))
+        data, zipped = yield from self.zipped_rows(rows, context)
+        return self.part(zipped, data, context)
+
+    def zipped_rows(
+        self, rows: Rows, context: DecodeContext
+    ) -> Decoding[tuple[npt.NDArray[np.uint8], ZippedLevels]]:
+        """The stored bytes of ``rows`` of an indexed page, and where their values are in them."""
         spans = yield from self._spans(rows, context)
         spend(len(spans.data))
         zipped = self.words.parse(spans.data, spans.starts, spans.stops, context.kernels)
         check_levels(zipped.levels, context.kernels)
+        return spans.data, zipped
+
+    def part(
+        self, zipped: ZippedLevels, data: npt.NDArray[np.uint8], context: DecodeContext
+    ) -> LeafPart:
+        """The rows that `zipped_rows` has returned."""
         if self.width:
-            payload = windows(spans.data, zipped.starts, self.width)
-            return self._fixed(zipped.levels, payload, context)
-        return self._variable(zipped, spans.data, context)
+            return self._fixed(zipped.levels, windows(data, zipped.starts, self.width), context)
+        return self._variable(zipped, data, context)
 
     def _value_at(self, context: DecodeContext) -> ScalarAt | None:
         if self._scalar is None:
