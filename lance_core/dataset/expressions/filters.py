@@ -146,7 +146,8 @@ def as_filter(filter: str | pc.Expression, schema: pa.Schema) -> Filter:
         load(Part.SQL)
         from lance_core.dataset.expressions.sql.expression import filter_expression
 
-        _refuse_surrogates(filter)
+        if not filter.isascii():
+            _refuse_surrogates(filter)
         condition = filter_expression(filter, schema)
     elif _is_arrow(filter):
         load(Part.ARROW)

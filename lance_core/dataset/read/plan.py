@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from lance_core.dataset.read.columns.projection import ROW_ADDRESS, Projection, required, select
@@ -104,11 +105,15 @@ class ScanPlan:
         sections = self.rows.sections(self.metrics)
         if len(sections) == 1 and sections[0] is self.rows:
             return [self]
-        return [replace(self, rows=rows) for rows in sections]
+        projection, _, *others = _values(self)  # `replace` makes more calls
+        return [ScanPlan(projection, rows, *others) for rows in sections]
 
     def up_to(self, rows: int) -> int:
         """``rows``, reduced to ``offset + limit``."""
         return rows if self.limit is None else min(rows, self.offset + self.limit)
+
+
+_values = attrgetter(*(field.name for field in fields(ScanPlan)))
 
 
 def narrowed(snapshot: Snapshot, plan: ScanPlan) -> ScanPlan:

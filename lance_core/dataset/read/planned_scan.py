@@ -83,7 +83,7 @@ def planned_scan(snapshot: Snapshot, options: ScanOptions) -> PlannedScan:
 
     Raises `InvalidInputError`, and `PluginNotFoundError` if no plugin has the search.
     """
-    if options.search is not None:
+    if options.nearest is not None or options.other_search is not None:
         leave_turn()
         return search_scan.SearchScan.of(snapshot, options, scan_table)
     return TableScan(snapshot, options, plan_scan(snapshot, options))

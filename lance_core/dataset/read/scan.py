@@ -76,8 +76,10 @@ def scan_table(snapshot: Snapshot, plan: ScanPlan) -> pa.Table:
     if plan.order:
         parts = list(_ordered(snapshot, plan))
     else:
-        scanned = _scanned(snapshot, plan, table_sizers)
-        parts = [table for table, _, _ in scanned if table.num_rows]
+        parts = []
+        for table, _, _ in _scanned(snapshot, plan, table_sizers):
+            if table.num_rows:
+                parts.append(table)  # a comprehension is one more call
     return concatenated(parts, plan.projection.schema)
 
 
@@ -181,7 +183,7 @@ def _scanned(
     skip, left = whole.offset, whole.limit
     if left == 0:
         return
-    may_end = whole.is_selective and left is not None
+    may_end = left is not None and whole.is_selective
     for part in whole.sections():
         if not is_stream and _is_take(snapshot, part):
             scanned = iter([ScannedRows(_taken(snapshot, part), is_last=True)])

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from lance_core.dataset.read.scan_metrics import StatisticsCallback
     from lance_core.dataset.read.sources import row_masks, scan_splits
     from lance_core.dataset.read.sources.prefilter import prefilter as prefilters
-    from lance_core.dataset.read.sources.row_masks import RowMask
     from lance_core.dataset.read.sources.scan_splits import ScanSplit
 else:
     prefilters = lazy_module("lance_core.dataset.read.sources.prefilter.prefilter")
@@ -186,7 +185,9 @@ def options_of(arguments: dict[str, Any], defaults: dict[str, Any] | None = None
             raise InvalidInputError(f"Unknown option {shortened(name)}{did_you_mean(name, KNOWN)}")
         if value is not None:
             options[BUILDER_NAMES.get(name, name)] = value
-    options |= {name: value for name, value in arguments.items() if value is not None}
+    for name, value in arguments.items():
+        if value is not None:
+            options[name] = value  # noqa: PERF403  # a comprehension is one more call
     if _PLAIN_OPTIONS.issuperset(options):
         return ScanOptions(**options)
     search = _search_in(options)
@@ -244,11 +245,14 @@ def plan_scan(snapshot: Snapshot, options: ScanOptions) -> ScanPlan:
         offset = not_negative(offset, "Offset")
     stop = None if limit is None else limit + (offset or 0)
     rows = _rows(snapshot, options, schema, stop)
+    mask = None
+    if options.row_addr_allowlist is not None or options.row_addr_blocklist is not None:
+        mask = row_masks.row_mask(options.row_addr_allowlist, options.row_addr_blocklist)
     late = options.late_materialization
     return ScanPlan(
         projection=projection,
         rows=rows,
-        mask=_mask(options),
+        mask=mask,
         limit=limit,
         offset=offset or 0,
         order=order_of(schema, options.order_by) if options.order_by is not None else (),
@@ -267,8 +271,9 @@ def _rows(snapshot: Snapshot, options: ScanOptions, schema: Schema, stop: int | 
 
     ``stop``: the sum of offset and limit.
     """
-    condition, with_deleted = options.filter, bool(options.include_deleted_rows)
-    if condition is not None:
+    condition: Any = options.filter
+    with_deleted = bool(options.include_deleted_rows)
+    if condition is not None and type(condition) is not str:
         condition = condition_of(condition)
     filter_ = condition
     if condition is not None and not isinstance(condition, Filter):
@@ -325,13 +330,6 @@ def condition_of(filter: Any) -> Any:
     if filter.get("search_filter") is not None:
         raise UnsupportedFeatureError("scans do not support a 'search_filter' yet")
     return filter.get("expr_filter")
-
-
-def _mask(options: ScanOptions) -> RowMask | None:
-    allowlist, blocklist = options.row_addr_allowlist, options.row_addr_blocklist
-    if allowlist is None and blocklist is None:
-        return None
-    return row_masks.row_mask(allowlist, blocklist)
 
 
 def order_of(

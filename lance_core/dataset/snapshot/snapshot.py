@@ -145,12 +145,12 @@ class Snapshot:
         """The same version, read without what is cached of it, and without adding to that."""
         return replace(self, root=replace(self.root, session=self.root.session.fresh()))
 
-    @property
+    @cached_property
     def is_io_bound(self) -> bool:
         """True if reads mostly wait for a remote store."""
         return self.root.store.read_ahead > 0
 
-    @property
+    @cached_property
     def turn(self) -> AbstractContextManager[None]:
         """The context of a short read: a turn (`turns`) if it does not wait for a store."""
         return SHORT_REQUEST if self.root.store.has_views else _NO_TURN
@@ -361,7 +361,7 @@ class Snapshot:
             return counted
         return sum(self.live_rows(fragment) for fragment in self.manifest.fragments)
 
-    @property
+    @cached_property
     def fragment_positions(self) -> Mapping[int, int]:
         """The index in the manifest by fragment id; raises `CorruptFileError` for a repeated id."""
         try:

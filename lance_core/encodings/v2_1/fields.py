@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lance_core.encodings.arrow.ordered_rows import OrderedRows, reorder
-from lance_core.encodings.decoding import RowIndices, packed_rows
+from lance_core.encodings.decoding import RowIndices, RowRange, packed_rows
 from lance_core.encodings.v2_1.fast.tables import COLUMN_READS, FIELD_READS
 from lance_core.encodings.v2_1.read.fields import column_of_leaf, decode_rows, field_tree
 from lance_core.errors import CorruptFileError, PluginError
@@ -34,7 +34,11 @@ def decode_field(
         if not len(values) or int(values[-1]) - int(values[0]) < len(values):
             rows = packed_rows(values)
     leaf = column_of_leaf(field, column_of, columns)
-    if leaf is not None and (isinstance(rows, RowIndices) or len(rows)):
+    if isinstance(rows, RowRange):  # its length, and those of the others, are calls
+        is_empty = rows.start >= rows.stop
+    else:
+        is_empty = isinstance(rows, OrderedRows) and not len(rows.indices)
+    if leaf is not None and not is_empty:
         fast = COLUMN_READS.first(leaf, rows, context)
         if fast is not None:
             return fast

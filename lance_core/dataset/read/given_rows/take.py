@@ -93,7 +93,7 @@ def gather(
         return zero_column_table(num_rows if order is None else len(order), projection.schema)
     if num_rows > MAX_ROWS:
         leave_turn()
-    parts = rows_in_runs(snapshot, picks, fields)
+    parts = rows_in_runs(snapshot, picks, fields) if len(picks) > 1 else picks
     if len(picks) > 1 and _waits(snapshot, picks):
         is_io_bound = snapshot.is_io_bound
         tables = list(

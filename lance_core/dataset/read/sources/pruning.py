@@ -9,6 +9,7 @@ which makes pruning less effective, but not wrong.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -76,7 +77,7 @@ def spans_left(
 
     ``with_deleted``: True if deleted rows count too.
     """
-    names = {path[0] for path in condition.columns}.intersection(META_COLUMNS)
+    names = set(map(itemgetter(0), condition.columns)).intersection(META_COLUMNS)
     if names:
         names -= set(snapshot.schema.names)
     node = condition_node(condition) if names and spans else None
@@ -161,7 +162,7 @@ def _statistics(
 
 def field_at(snapshot: Snapshot, path: Path) -> Field | None:
     """The field at ``path`` if all its parents are structs, else None."""
-    siblings: Sequence[Field] = snapshot.schema.fields
+    siblings: Sequence[Field] = snapshot.file.manifest.schema.fields
     current: Field | None = None
     for name in path:
         if current is not None and not current.is_struct:

@@ -58,10 +58,12 @@ class SingleValues(NamedTuple):
             if len(rows.values) > MAX_ROWS:
                 return None
             numbers = rows.values.tolist()
-        elif len(rows) > MAX_ROWS:
-            return None
         elif isinstance(rows, RowRange):
             numbers = range(rows.start, rows.stop)
+            if len(numbers) > MAX_ROWS:
+                return None
+        elif len(rows.indices) > MAX_ROWS:
+            return None
         else:
             numbers = rows.numbers.tolist()
         single = []

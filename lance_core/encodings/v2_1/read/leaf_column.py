@@ -64,8 +64,8 @@ class LeafColumn:
 
     ``column`` has no cache. ``path`` is the dotted path of the leaf's field. ``memo``: what fast
     paths keep of the pages. ``has_long_values``: True for strings and binary values that average
-    `LONG_BYTES` or more in the first page. ``nodes``: the fields on the path to the leaf, see `expect`. ``plans``:
-    the plans of pages by number, see `plan`.
+    `LONG_BYTES` or more in the first page. ``nodes``: the fields on the path to the leaf, see
+    `expect`. ``plans``: the plans of pages by number, see `plan`.
     """
 
     __slots__ = ("column", "has_long_values", "memo", "nodes", "path", "plans", "type")

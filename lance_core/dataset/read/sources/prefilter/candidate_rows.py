@@ -109,7 +109,8 @@ class _Run:
         rows = self._of_ids(rows) if has_row_ids else self._map.moved_set(rows)
         rows = rows.within(fragments.__contains__)
         for fragment_id, bitmap in rows.bitmaps.items():
-            if bitmap and bitmap.max() >= self._physical_rows(fragment_id):
+            fragment = self._snapshot.fragment(fragment_id)
+            if bitmap and bitmap.max() >= self._snapshot.physical_rows(fragment):
                 raise CorruptFileError(f"the index has a row that fragment {fragment_id} has not")
         return rows
 
@@ -129,10 +130,8 @@ class _Run:
         for fragment_id, bitmap in rows.bitmaps.items():
             del bitmaps[fragment_id]
             if bitmap is not None:
-                rest = BitMap(range(self._physical_rows(fragment_id))) - bitmap
+                fragment = self._snapshot.fragment(fragment_id)
+                rest = BitMap(range(self._snapshot.physical_rows(fragment))) - bitmap
                 if rest:
                     bitmaps[fragment_id] = rest
         return RowSet(bitmaps)
-
-    def _physical_rows(self, fragment_id: int) -> int:
-        return self._snapshot.physical_rows(self._snapshot.fragment(fragment_id))

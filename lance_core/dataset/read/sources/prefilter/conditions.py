@@ -161,8 +161,10 @@ def conjuncts_of(node: Node) -> list[Conjunct]:
     for operand in operands_of(node, And):
         lookup = translation.of(operand, Truth.TRUE)
         key: object = id(operand)
-        if _asks(lookup, Truth.TRUE, InRange) or _asks(lookup, Truth.FALSE, IsIn):
-            key = lookup.value, lookup.truth
+        if isinstance(lookup, ColumnLookup):
+            truth, kind = lookup.truth, type(lookup.query)
+            if (truth is Truth.TRUE and kind is InRange) or (truth is Truth.FALSE and kind is IsIn):
+                key = lookup.value, truth
         groups.setdefault(key, []).append((operand, lookup))
     parts = []
     for group in groups.values():

@@ -154,10 +154,11 @@ class Prefilter:
                 parts.append((is_covered, []))
             parts[-1][1].append(span)
         rest = self.rest
-        return [
-            SpanRows(tuple(part), rest if is_covered else self._condition, is_covered)
-            for is_covered, part in parts
-        ]
+        sections = []
+        for is_covered, part in parts:
+            condition = rest if is_covered else self._condition
+            sections.append(SpanRows(tuple(part), condition, is_covered))
+        return sections
 
     def _num_rows(self, answer: CandidateRows) -> int:
         """The number of rows that the searches returned."""
