@@ -89,11 +89,11 @@ class EncodeContext:
     dictionary_threshold: int = 100
     blobs: BlobPlaces | None = None
     arrays_stay: bool = False
+    kernels: Kernels = field(init=False, repr=False, compare=False)
+    """The kernels of the registry; a property would cost a call for each use."""
 
-    @property
-    def kernels(self) -> Kernels:
-        """The kernels of this process."""
-        return self.registry.kernels
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kernels", self.registry.kernels)
 
 
 class FieldEncoder(Protocol):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -55,13 +57,21 @@ def chunk_bits(
     return pa.py_buffer(np.packbits(bits[is_used], bitorder="little"))
 
 
+@lru_cache(maxsize=16)
 def split_sizes(count: int, per_chunk: int, width: int) -> tuple[Int64Array, Int64Array]:
-    """Values and bytes of each chunk; all but the last have ``per_chunk`` values."""
+    """Values and bytes of each chunk; all but the last have ``per_chunk`` values.
+
+    The arrays cannot be changed: they are kept, as the columns of a file and the batches of a
+    stream have the same number of rows.
+    """
     starts = np.arange(0, max(count, 1), per_chunk)
     counts = np.minimum(count - starts, per_chunk)
-    return counts, (counts * width + 7) // 8
+    sizes = (counts * width + 7) // 8
+    counts.flags.writeable = sizes.flags.writeable = False
+    return counts, sizes
 
 
+@lru_cache(maxsize=64)
 def largest_chunk(bits: int, besides: int = 0) -> int:
     """The number of values of ``bits`` bits to put into a chunk: a power of two, 2 to 4096.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -71,7 +72,7 @@ class FlatCodec(Codec):
                 octets = np.unpackbits(values.octets(), bitorder="little", count=values.count)
                 values = FixedWidth.of(octets)
             return Encoded.per_value(flat_encoding(values.bits), values)
-        data = pa.py_buffer(values.octets())
+        data = values.buffer()
         if target.place is Place.BLOCK:
             return Encoded.block(flat_encoding(bits), data, values.count)
         counts, sizes = split_sizes(values.count, largest_chunk(bits), bits)
@@ -142,8 +143,9 @@ def flat_chunks(chunks: MiniBlockChunks, bits: int, kernels: Kernels) -> FixedWi
     return FixedWidth(octets, bits, chunks.count)
 
 
+@lru_cache(maxsize=64)
 def flat_encoding(bits: int) -> CompressiveEncoding:
-    """The message for values of ``bits`` bits."""
+    """The message for values of ``bits`` bits, which must not be changed: pages share it."""
     return CompressiveEncoding(flat=Flat(bits_per_value=bits))
 
 

@@ -55,6 +55,11 @@ class FixedWidth:
         """The bytes of the values."""
         return np.frombuffer(self.data, np.uint8, (self.count * self.bits + 7) // 8)
 
+    def buffer(self) -> pa.Buffer:
+        """The bytes of the values, without those that ``data`` has besides."""
+        size = (self.count * self.bits + 7) // 8
+        return self.data if self.data.size == size else self.data.slice(0, size)
+
     def words(self) -> Words:
         """Values of 8, 16, 32 or 64 bits as unsigned integers."""
         if self.bits not in (8, 16, 32, 64):
@@ -224,6 +229,10 @@ class StructValues:
 
 
 Values = FixedWidth | VariableWidth | FixedSizeListValues | StructValues
+
+
+FlatValues = FixedWidth | VariableWidth
+"""Values that have no parts of their own."""
 
 
 def as_fixed(values: Values) -> FixedWidth:

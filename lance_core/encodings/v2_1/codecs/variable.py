@@ -8,6 +8,7 @@ have the width of its offsets. Full-zip pages store only the bytes.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -75,7 +76,7 @@ class VariableCodec(Codec):
         if not isinstance(values, VariableWidth):
             raise UnsupportedFeatureError("variable encoding needs values of variable width")
         bits = values.offset_bits
-        encoding = CompressiveEncoding(variable=Variable(offsets=flat_encoding(bits)))
+        encoding = variable_encoding(bits)
         if target.place is Place.PER_VALUE:
             return Encoded.per_value(encoding, values)
         offsets, width = values.offsets.astype(np.int64), bits // 8
@@ -128,6 +129,12 @@ class VariableCodec(Codec):
             return chunk.data[start + first : start + last]
 
         return value
+
+
+@lru_cache(maxsize=2)
+def variable_encoding(bits: int) -> CompressiveEncoding:
+    """The message for offsets of ``bits`` bits, which must not be changed: pages share it."""
+    return CompressiveEncoding(variable=Variable(offsets=flat_encoding(bits)))
 
 
 def variable_chunks(source: MiniBlockChunks, width: int) -> VariableChunks:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, WIDTHS
 from lance_core.encodings.page import EncodedPage
-from lance_core.encodings.v2_1.codecs.arrow_values import values_of
+from lance_core.encodings.v2_1.codecs.arrow_values import flat_values_of, values_of
 from lance_core.encodings.v2_1.codecs.values import as_fixed, as_variable
 from lance_core.encodings.v2_1.fast.group_pages import (
     GroupValues,
@@ -210,7 +210,8 @@ class _Group:
                 same[position] = texts_are_same(values.texts(position))
             else:
                 column = self._columns.column(position)
-                same[position] = constant_of(column, self._valid[position]) is not None
+                own = flat_values_of(column)
+                same[position] = constant_of(column, self._valid[position], own) is not None
         pages, positions = self._constant_pages(same)
         positions = positions[np.diff(offsets, axis=1).max(axis=1)[positions] < NARROW]
         with_dictionary, positions = self._coded_pages(values, positions)

@@ -18,7 +18,6 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     InlineBitpacking,
     MiniBlockLayout,
     PageLayout,
-    Variable,
 )
 from lance_core.encodings.arrow.spans import edges_of, slices_between
 from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, WIDTHS, packed_bytes
@@ -28,6 +27,7 @@ from lance_core.encodings.v2_1.codecs.bitpacking import packed_blocks
 from lance_core.encodings.v2_1.codecs.flat import flat_encoding
 from lance_core.encodings.v2_1.codecs.rle import run_blocks, run_columns
 from lance_core.encodings.v2_1.codecs.values import FixedWidth
+from lance_core.encodings.v2_1.codecs.variable import variable_encoding
 from lance_core.encodings.v2_1.levels.repdef import ItemLayer, LevelArray, ravel
 from lance_core.encodings.v2_1.pages.encoded_page import layers_of
 from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkForm
@@ -285,5 +285,5 @@ def _variable_blocks(
     owners = np.tile(np.arange(2), len(counts))
     buffers = [pa.py_buffer(words), data]
     joined = kernels.join_slices(buffers, owners, starts.reshape(-1), stops.reshape(-1))
-    encoding = CompressiveEncoding(variable=Variable(offsets=flat_encoding(8 * width)))
+    encoding = variable_encoding(8 * width)
     return encoding, pa.py_buffer(joined), edges_of(heads + sizes)

@@ -171,6 +171,8 @@ def ravel(layers: Sequence[Layer]) -> Levels:
 
     The kind of each layer follows from its nulls and empty lists.
     """
+    if len(layers) == 1 and layers[0].valid is None and isinstance(layers[0], ItemLayer):
+        return _valid_items(layers[0].count)
     kinds = layer_kinds(tuple(reversed(_kinds(layers))))
     count, depth = layers[0].count, kinds.max_rep
     rep = np.full(count, depth, np.uint16) if depth else None
@@ -197,6 +199,12 @@ def ravel(layers: Sequence[Layer]) -> Levels:
             _define(definition, empty if live is None else live.take(empty), level)
         rep, definition, live = _expand(rep, definition, live, lengths, depth)
     return Levels(kinds, rep, definition, count if rep is None else len(rep))
+
+
+@lru_cache(maxsize=16)
+def _valid_items(count: int) -> Levels:
+    """The levels of a top-level column without nulls; kept, as a file has several of them."""
+    return Levels(layer_kinds((REPDEF_ALL_VALID_ITEM,)), None, None, count)
 
 
 def _define(definition: LevelArray, levels: Int64Array, level: int) -> None:

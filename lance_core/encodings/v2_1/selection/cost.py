@@ -47,7 +47,7 @@ class Integers:
     @property
     def inline_size(self) -> int:
         """Bytes if packed in chunks of 1024, each with a width word; at most `size`."""
-        packed = int(np.add.reduce(self.widths)) * _BIT_BYTES
+        packed = _BIT_BYTES * int(sum(self.widths.tolist()))
         packed += len(self.widths) * self.words.itemsize
         return min(packed, self.words.nbytes)
 

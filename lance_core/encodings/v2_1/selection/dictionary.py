@@ -12,10 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.encodings.arrow.numpy_values import from_numpy
-from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.v2_1.codecs.arrow_values import values_of
 from lance_core.encodings.v2_1.codecs.dictionary import as_binary, distinct
-from lance_core.encodings.v2_1.codecs.values import FixedWidth, Values, VariableWidth, as_fixed
+from lance_core.encodings.v2_1.codecs.values import (
+    FixedWidth,
+    FlatValues,
+    Values,
+    VariableWidth,
+    as_fixed,
+)
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError
 from lance_core.lazy_dataclass import dataclass
@@ -53,17 +58,15 @@ def max_items(count: int, divisor: int = _DIVISOR) -> int:
 
 
 def as_dictionary(
-    array: pa.Array, options: FieldOptions, context: EncodeContext
+    values: FlatValues, options: FieldOptions, context: EncodeContext
 ) -> ValuesWithDictionary | None:
-    """``array`` with a dictionary, if a dictionary is likely to reduce its size; else None.
+    """``values`` with a dictionary, if a dictionary is likely to reduce their size; else None.
 
     Supports variable-width and 128-bit values, from 2.2 on also 64-bit values. Raises
     `InvalidInputError` for a size ratio that is not above 0 and at most 1.
     """
-    if len(array) < MIN_VALUES or not _may_have(array.type, context.version):
+    if values.count < MIN_VALUES or not _may_have(values, context.version):
         return None
-    values = values_of(array)
-    assert isinstance(values, FixedWidth | VariableWidth)
     ratio = SIZE_RATIO if options.dict_size_ratio is None else options.dict_size_ratio
     if isnan(ratio):
         return None
@@ -96,13 +99,10 @@ def of_keys(array: pa.DictionaryArray) -> ValuesWithDictionary:
     return ValuesWithDictionary(keys, values_of(array.dictionary), count)
 
 
-def _may_have(type_: pa.DataType, version: FileVersion) -> bool:
-    if is_variable(type_):
+def _may_have(values: FlatValues, version: FileVersion) -> bool:
+    if isinstance(values, VariableWidth):
         return True
-    is_fixed = pa.types.is_primitive(type_) or pa.types.is_decimal(type_)
-    if not is_fixed and not pa.types.is_fixed_size_binary(type_):
-        return False
-    return type_.bit_width == 128 or (type_.bit_width == 64 and version >= FileVersion.V2_2)
+    return values.bits == 128 or (values.bits == 64 and version >= FileVersion.V2_2)
 
 
 def _size(values: FixedWidth | VariableWidth) -> int:
@@ -115,13 +115,16 @@ def _size(values: FixedWidth | VariableWidth) -> int:
 def _seems_unique(values: FixedWidth | VariableWidth, most_items: int) -> bool:
     """True if a sample has almost no duplicates, or too many distinct values for the whole.
 
-    Few values are all counted, if they are numbers: this takes less time than a dictionary.
+    Of few values the first ones are counted, which are often too many already, and of numbers then
+    all: this takes less time than a dictionary.
     """
     positions = sample(values.count)
     if len(positions) < MIN_SAMPLE:
         if isinstance(values, FixedWidth) and values.bits == 64:
-            return _num_distinct(values.words()) > most_items
-        return False
+            words = values.words()
+            first = words[: most_items + 1]
+            return _num_distinct(first) > most_items or _num_distinct(words) > most_items
+        return len(as_binary(values).slice(0, most_items + 1).unique()) > most_items
 
     def are_too_many(num_distinct: int) -> bool:
         ratio = num_distinct / len(positions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings.compression.general import SCHEMES
@@ -106,7 +107,7 @@ def longest(values: VariableWidth) -> int:
     """Bytes of the longest value."""
     if not values.count:
         return 0
-    return int((values.offsets[1:] - values.offsets[:-1]).max())
+    return int(np.maximum.reduce(values.offsets[1:] - values.offsets[:-1]))
 
 
 def _generally(inner: Encoded, options: FieldOptions) -> Encoded:

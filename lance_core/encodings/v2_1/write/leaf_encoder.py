@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import field
 from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,7 +13,6 @@ from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.v2_1.levels.repdef import ListLayer
 from lance_core.encodings.v2_1.levels.shred import Leaf, joined
 from lance_core.errors import PluginError, ResultTooLargeError, UnsupportedFeatureError
-from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext
@@ -22,16 +20,6 @@ if TYPE_CHECKING:
 
 _LEVELS_PER_VALUE = 4
 """Maximum memory of buffered layers, as a multiple of the bytes of a page's values."""
-
-
-@dataclass(slots=True)
-class _Waiting:
-    """Buffered rows; ``row`` is the row of the field to which the first value belongs."""
-
-    row: int = 0
-    leaves: list[Leaf] = field(default_factory=list)
-    num_bytes: int = 0
-    layer_bytes: int = 0
 
 
 class PagesOfLeaf(Protocol):
@@ -57,7 +45,11 @@ class LeafEncoder:
         self._scale = scale
         self._context = context
         self._encoder = encoder
-        self._waiting = _Waiting()
+        self._leaves: list[Leaf] = []
+        """Buffered rows."""
+        self._row = 0
+        """The row of the field to which the first buffered value belongs."""
+        self._num_bytes = self._layer_bytes = 0
 
     def write(self, leaf: Leaf, row: int) -> Iterable[EncodedPage]:
         """Append the values of the rows from ``row`` on; returns the pages that are full.
@@ -67,30 +59,32 @@ class LeafEncoder:
         size, limit = _num_bytes(leaf.values), self._context.flush_bytes
         if size > limit // 2:
             return chain(self.flush(), self._split(leaf, size, row))
-        waiting = self._waiting
-        if not waiting.leaves:
-            waiting.row = row
+        if not self._leaves:
+            self._row = row
         if not self._context.arrays_stay:
             leaf = Leaf(copied(leaf.values), leaf.layers)
-        waiting.leaves.append(leaf)
-        waiting.num_bytes += size
-        waiting.layer_bytes += _layer_bytes(leaf)
-        if waiting.num_bytes > limit or waiting.layer_bytes > _LEVELS_PER_VALUE * limit:
+        self._leaves.append(leaf)
+        self._num_bytes += size
+        self._layer_bytes += _layer_bytes(leaf)
+        if self._num_bytes > limit or self._layer_bytes > _LEVELS_PER_VALUE * limit:
             return self.flush()
         return ()
 
     def flush(self) -> Iterable[EncodedPage]:
         """The pages of all buffered rows; each is encoded when it is asked for, and all must be."""
-        if not self._waiting.leaves:
+        leaves, row, size = self._leaves, self._row, self._num_bytes
+        self._leaves, self._num_bytes, self._layer_bytes = [], 0, 0
+        if not leaves:
             return ()
-        waiting, self._waiting = self._waiting, _Waiting()
+        if len(leaves) == 1:
+            return self._split(leaves[0], size, row)
         try:
-            parts = [joined(waiting.leaves)]
+            parts = [joined(leaves)]
         except ResultTooLargeError:  # or one dictionary cannot hold the items of all dictionaries
-            parts = waiting.leaves
+            parts = leaves
         else:
-            waiting.leaves.clear()
-        row, pages = waiting.row, []
+            leaves.clear()
+        pages = []
         for leaf in parts:
             pages.append(self._split(leaf, _num_bytes(leaf.values), row))
             row += leaf.layers[0].count // self._scale

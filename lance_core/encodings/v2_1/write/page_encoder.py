@@ -16,7 +16,7 @@ from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.arrow.take import filter_rows
 from lance_core.encodings.plugin_values.value_encoding import find_value_encoding
-from lance_core.encodings.v2_1.codecs.arrow_values import values_of
+from lance_core.encodings.v2_1.codecs.arrow_values import flat_values_of, values_of
 from lance_core.encodings.v2_1.levels.repdef import ravel
 from lance_core.encodings.v2_1.pages.constant.writer import (
     constant_of,
@@ -46,7 +46,7 @@ from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext
-    from lance_core.encodings.v2_1.codecs.values import Values
+    from lance_core.encodings.v2_1.codecs.values import FlatValues, Values
     from lance_core.encodings.v2_1.levels.repdef import Levels
     from lance_core.encodings.v2_1.levels.shred import Leaf
     from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage
@@ -66,21 +66,24 @@ class PageEncoder:
         The result has several pages only if there are too many levels between values.
         """
         levels, rows = ravel(leaf.layers), leaf.layers[0].count
-        page = self._without_values(leaf, levels)
+        values = flat_values_of(leaf.values)
+        page = self._without_values(leaf, levels, values)
         if page is None and self.options.encoding is not None:
             page = self._foreign(leaf, levels, self.options.encoding)
         if page is None:
-            page = self._with_values(leaf, levels)
+            page = self._with_values(leaf, levels, values)
         if page is None and rows == 1:
             page = self._full_zip(leaf, levels)
         if page is not None:
             return [(page, rows)]
         return chain.from_iterable(map(self.pages, _parts(leaf, levels)))
 
-    def _without_values(self, leaf: Leaf, levels: Levels) -> LayoutPage | None:
+    def _without_values(
+        self, leaf: Leaf, levels: Levels, values: FlatValues | None
+    ) -> LayoutPage | None:
         """The page, if all values are null or equal; else None."""
         array, valid = leaf.values, leaf.layers[-1].valid
-        if pa.types.is_struct(array.type) and not array.type.num_fields:
+        if values is None and pa.types.is_struct(array.type) and not array.type.num_fields:
             if levels.rep is not None or levels.definition is not None:
                 raise UnsupportedFeatureError("structs without members cannot be null or in lists")
             return empty_struct_page()
@@ -92,7 +95,7 @@ class PageEncoder:
             )
         if not compresses:
             return None
-        value = constant_of(array, valid)
+        value = constant_of(array, valid, values)
         return None if value is None else constant_page(levels, value)
 
     def _foreign(self, leaf: Leaf, levels: Levels, encoding: str) -> LayoutPage:
@@ -106,20 +109,24 @@ class PageEncoder:
             context.version >= FileVersion.V2_2,
         )
 
-    def _dictionary(self, leaf: Leaf) -> ValuesWithDictionary | None:
-        array = leaf.values
-        if pa.types.is_dictionary(array.type):
-            return of_keys(array)
-        return as_dictionary(array, self.options, self.context)
+    def _dictionary(self, leaf: Leaf, values: FlatValues | None) -> ValuesWithDictionary | None:
+        if values is not None:
+            return as_dictionary(values, self.options, self.context)
+        return of_keys(leaf.values) if pa.types.is_dictionary(leaf.values.type) else None
 
-    def _with_values(self, leaf: Leaf, levels: Levels) -> LayoutPage | None:
-        """The page with all values; None if there are too many levels between them."""
-        dictionary = self._dictionary(leaf)
+    def _with_values(
+        self, leaf: Leaf, levels: Levels, flat: FlatValues | None
+    ) -> LayoutPage | None:
+        """The page with all values; None if there are too many levels between them.
+
+        ``flat``: `flat_values_of` the leaf.
+        """
+        dictionary = self._dictionary(leaf, flat)
         if dictionary is not None:
             items, data = encode_block(dictionary.items, self.options, self.context)
             stored = StoredDictionary(items, data, dictionary.count)
             return self._mini_block(leaf, levels, dictionary.indices, stored)
-        values = values_of(leaf.values)
+        values = values_of(leaf.values) if flat is None else flat
         if choose_structure(values, self.options) is Structure.FULL_ZIP:
             return self._full_zip(leaf, levels)
         return self._mini_block(leaf, levels, values, None)

@@ -64,23 +64,27 @@ def constant_page(levels: Levels, value: pa.Array) -> LayoutPage:
     return LayoutPage(PageLayout(constant_layout=message), buffers)
 
 
-def constant_of(array: pa.Array, valid: BoolArray | None) -> pa.Array | None:
+def constant_of(
+    array: pa.Array, valid: BoolArray | None, values: FixedWidth | VariableWidth | None
+) -> pa.Array | None:
     """The value of all ``valid`` slots, at least one, as an array of length 1.
 
-    None if the values differ in any bit, and for types that constant pages do not support.
+    ``values``: `flat_values_of` the array. None if the values differ in any bit, and for types that
+    constant pages do not support.
     """
     if valid is not None:
         # Most columns are told by a sample, before all of their values are copied.
         first_valid = np.flatnonzero(valid[: 16 * _SAMPLE])[:_SAMPLE]
-        if not _are_same(array.take(from_numpy(first_valid))):
+        sample = array.take(from_numpy(first_valid))
+        if not _are_same(sample, flat_values_of(sample)):
             return None
         array = array.filter(from_numpy(valid))
-    return array.slice(0, 1) if _are_same(array) else None
+        values = flat_values_of(array)
+    return array.slice(0, 1) if _are_same(array, values) else None
 
 
-def _are_same(array: pa.Array) -> bool:
+def _are_same(array: pa.Array, values: FixedWidth | VariableWidth | None) -> bool:
     """True if all values are equal; False for types that constant pages do not support."""
-    values = flat_values_of(array)
     if values is None:
         return False
     if values.count < 2:

@@ -64,7 +64,7 @@ def values_fit(form: ChunkForm, values: Sequence[ChunkPart]) -> bool:
 
 def chunks_fit(form: ChunkForm, chunks: Chunks) -> bool:
     """True if the header and chunk word fields can hold all sizes."""
-    if np.maximum.reduce(chunks.num_levels) > MOST_LEVELS:
+    if chunks.levels and np.maximum.reduce(chunks.num_levels) > MOST_LEVELS:
         return False
     for part in chunks.levels:
         if part.sizes.max() > _MAX_LEVEL_BYTES:
@@ -75,10 +75,30 @@ def chunks_fit(form: ChunkForm, chunks: Chunks) -> bool:
     return size < SURELY_FITS or _fit(form, chunks.num_levels, (*chunks.levels, *chunks.values))
 
 
+def chunk_buffers(
+    form: ChunkForm, chunks: Chunks, counts: Int64Array, kernels: Kernels
+) -> list[pa.Buffer]:
+    """Buffers 0 and 1 of a page: the words and the bytes of its chunks, which must fit.
+
+    Chunk c has ``counts[c]`` values.
+    """
+    if len(counts) > _FEW_CHUNKS:
+        data, sizes = chunk_bytes(form, chunks, kernels)
+        return [chunk_words(sizes, counts, form.large), data]
+    data, totals = _few_chunks(form, chunks)
+    # As `chunk_words`, which takes longer for so few.
+    logs = [max(count, 1).bit_length() - 1 for count in counts.tolist()]
+    logs[-1] = 0
+    words = [(total // _ALIGNMENT - 1) << 4 | log for total, log in zip(totals, logs, strict=True)]
+    packed = struct.pack(f"<{len(words)}{'I' if form.large else 'H'}", *words)
+    return [pa.py_buffer(packed), data]
+
+
 def chunk_bytes(form: ChunkForm, chunks: Chunks, kernels: Kernels) -> tuple[pa.Buffer, Int64Array]:
     """The bytes of all chunks, which must fit (`chunks_fit`), and the size of each."""
     if len(chunks.num_levels) <= _FEW_CHUNKS:
-        return _few_chunks(form, chunks)
+        data, totals = _few_chunks(form, chunks)
+        return data, np.array(totals)
     header = _header(form, chunks)
     heads = np.full(len(header), header.shape[1], np.int64)
     parts = [*chunks.levels, *chunks.values]
@@ -87,7 +107,7 @@ def chunk_bytes(form: ChunkForm, chunks: Chunks, kernels: Kernels) -> tuple[pa.B
     return kernels.interleave_chunks([header.reshape(-1), *octets], sizes, _ALIGNMENT, _FILL)
 
 
-def _few_chunks(form: ChunkForm, chunks: Chunks) -> tuple[pa.Buffer, Int64Array]:
+def _few_chunks(form: ChunkForm, chunks: Chunks) -> tuple[pa.Buffer, list[int]]:
     """`chunk_bytes` of a page of at most `_FEW_CHUNKS` chunks."""
     parts = (*chunks.levels, *chunks.values)
     views = [memoryview(part.data) for part in parts]
@@ -95,17 +115,22 @@ def _few_chunks(form: ChunkForm, chunks: Chunks) -> tuple[pa.Buffer, Int64Array]
     fields = f"<{1 + len(chunks.levels)}H{unit}"
     pieces: list[BytesLike] = []
     totals = []
+    starts = [0] * len(parts)
     columns = [chunks.num_levels.tolist(), *[part.sizes.tolist() for part in parts]]
     for numbers in zip(*columns, strict=True):
         head = struct.pack(fields, *numbers)
-        pieces += (head, _FILLS[-len(head) % _ALIGNMENT])
-        total = len(head) + len(pieces[-1])
+        fill = -len(head) % _ALIGNMENT
+        pieces += (head, _FILLS[fill])
+        total = len(head) + fill
         for i, size in enumerate(numbers[1:]):
-            pieces += (views[i][:size], _FILLS[-size % _ALIGNMENT])
-            views[i] = views[i][size:]
-            total += size + len(pieces[-1])
+            start, fill = starts[i], -size % _ALIGNMENT
+            starts[i] = stop = start + size
+            pieces.append(views[i][start:stop])
+            if fill:
+                pieces.append(_FILLS[fill])
+            total += size + fill
         totals.append(total)
-    return pa.py_buffer(b"".join(pieces)), np.array(totals)
+    return pa.py_buffer(b"".join(pieces)), totals
 
 
 def chunk_words(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,14 +15,13 @@ from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels import Kernels
 from lance_core.encodings.v2_1.codecs.base import Encoded
 from lance_core.encodings.v2_1.levels.repdef import LevelArray, Levels
-from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage, layers_of
+from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage
 from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkForm
 from lance_core.encodings.v2_1.pages.mini_block.chunk_writer import (
     SURELY_FITS,
     ChunkPart,
     Chunks,
-    chunk_bytes,
-    chunk_words,
+    chunk_buffers,
     chunks_fit,
     values_fit,
 )
@@ -45,6 +46,41 @@ def mini_block_can_hold(levels: Levels, values: Encoded, large: bool) -> bool:
     return size < SURELY_FITS or values_fit(_form(levels, values, large), _parts(values))
 
 
+class _LayoutFacts(NamedTuple):
+    """What the message of a page says. Encodings are serialized, and empty if there are none."""
+
+    kinds: tuple[int, ...]
+    values: bytes
+    num_buffers: int
+    num_items: int
+    large: bool
+    repetition: bytes
+    definition: bytes
+    dictionary: bytes
+    num_dictionary_items: int
+
+
+@lru_cache(maxsize=128)
+def _layout(facts: _LayoutFacts) -> PageLayout:
+    """The message of a page, which must not be changed: the pages of many files have the same."""
+    message = MiniBlockLayout(
+        layers=facts.kinds,  # type: ignore[arg-type]  # numbers of an enumeration
+        num_buffers=facts.num_buffers,
+        num_items=facts.num_items,
+        has_large_chunk=facts.large,
+    )
+    message.value_compression.MergeFromString(facts.values)
+    if facts.repetition:
+        message.rep_compression.MergeFromString(facts.repetition)
+        message.repetition_index_depth = 1
+    if facts.definition:
+        message.def_compression.MergeFromString(facts.definition)
+    if facts.dictionary:
+        message.dictionary.MergeFromString(facts.dictionary)
+        message.num_dictionary_items = facts.num_dictionary_items
+    return PageLayout(mini_block_layout=message)
+
+
 def mini_block_page(
     levels: Levels,
     values: Encoded,
@@ -57,37 +93,39 @@ def mini_block_page(
 
     ``large``: True for chunks with 32-bit sizes (2.2).
     """
-    edges = level_edges(levels, values.counts)
-    message = MiniBlockLayout(
-        value_compression=values.encoding,
-        layers=layers_of(levels),
-        num_buffers=len(values.buffers),
-        num_items=int(np.add.reduce(values.counts)),
-        has_large_chunk=large,
-    )
-    parts = []
-    if levels.rep is not None:
-        encoding, data, sizes = encode_levels(levels.rep, edges)
-        message.rep_compression.CopyFrom(encoding)
-        parts.append(ChunkPart(data, sizes))
-    if levels.definition is not None:
-        encoding, data, sizes = encode_levels(levels.definition, edges)
-        message.def_compression.CopyFrom(encoding)
-        parts.append(ChunkPart(data, sizes))
-    num_levels = edges[1:] - edges[:-1] if parts else np.zeros(len(values.counts), np.int64)
+    rep, definition, counts = levels.rep, levels.definition, values.counts
+    encodings, parts = [], []
+    num_levels = np.zeros(len(counts), np.int64)
+    if rep is not None or definition is not None:
+        edges = level_edges(levels, counts)
+        num_levels = edges[1:] - edges[:-1]
+        for stream in (rep, definition):
+            if stream is not None:
+                encoding, data, sizes = encode_levels(stream, edges)
+                encodings.append(encoding.SerializeToString())
+                parts.append(ChunkPart(data, sizes))
     form, chunks = _form(levels, values, large), Chunks(num_levels, parts, _parts(values))
     if not chunks_fit(form, chunks):
         return None
-    data, sizes = chunk_bytes(form, chunks, kernels)
-    buffers = [chunk_words(sizes, values.counts, large), data]
+    buffers = chunk_buffers(form, chunks, counts, kernels)
+    items, num_items = b"", 0
     if dictionary is not None:
-        message.dictionary.CopyFrom(dictionary.encoding)
-        message.num_dictionary_items = dictionary.count
+        items, num_items = dictionary.encoding.SerializeToString(), dictionary.count
         buffers.append(dictionary.data)
-    if levels.rep is not None:
-        message.repetition_index_depth = 1
-        buffers.append(_repetition_index(levels.rep == levels.kinds.max_rep, edges))
-    return LayoutPage(PageLayout(mini_block_layout=message), buffers)
+    if rep is not None:
+        buffers.append(_repetition_index(rep == levels.kinds.max_rep, edges))
+    facts = _LayoutFacts(
+        levels.kinds.kinds,
+        values.encoding.SerializeToString(),
+        len(values.buffers),
+        int(np.add.reduce(counts)),
+        large,
+        encodings[0] if rep is not None else b"",
+        encodings[-1] if definition is not None else b"",
+        items,
+        num_items,
+    )
+    return LayoutPage(_layout(facts), buffers)
 
 
 def level_edges(levels: Levels, counts: Int64Array) -> Int64Array:

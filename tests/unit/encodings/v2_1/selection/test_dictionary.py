@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from lance_core.encodings.context import EncodeContext
-from lance_core.encodings.v2_1.codecs.arrow_values import values_of
+from lance_core.encodings.v2_1.codecs.arrow_values import flat_values_of, values_of
 from lance_core.encodings.v2_1.codecs.values import as_variable
 from lance_core.encodings.v2_1.selection.dictionary import as_dictionary, least_distinct, of_keys
 from lance_core.encodings.v2_1.selection.options import FieldOptions
@@ -36,7 +36,7 @@ OF_64_BITS = ("integers", "doubles", "times", "8 bytes")
 @pytest.mark.parametrize("name", FEW)
 def test_indices_and_items_give_the_values_again(name: str, encoding: Encoding) -> None:
     array = FEW[name].slice(3)
-    found = as_dictionary(array, PLAIN, encoding("2.2"))
+    found = as_dictionary(flat_values_of(array), PLAIN, encoding("2.2"))
     assert found is not None
     assert found.count == found.items.count == 50
     assert found.indices.bits == 32
@@ -46,7 +46,7 @@ def test_indices_and_items_give_the_values_again(name: str, encoding: Encoding) 
 
 @pytest.mark.parametrize("name", FEW)
 def test_values_of_64_bits_have_dictionaries_from_2_2_on(name: str, encoding: Encoding) -> None:
-    found = as_dictionary(FEW[name], PLAIN, encoding("2.1"))
+    found = as_dictionary(flat_values_of(FEW[name]), PLAIN, encoding("2.1"))
     assert (found is None) == (name in OF_64_BITS)
 
 
@@ -69,12 +69,13 @@ def test_values_of_64_bits_have_dictionaries_from_2_2_on(name: str, encoding: En
 def test_what_would_not_get_smaller_or_cannot_have_one_has_none(
     array: pa.Array, encoding: Encoding
 ) -> None:
-    assert as_dictionary(array, PLAIN, encoding("2.2")) is None
+    values = flat_values_of(array)
+    assert values is None or as_dictionary(values, PLAIN, encoding("2.2")) is None
 
 
 def test_a_null_is_an_item_of_what_it_holds(encoding: Encoding) -> None:
     array = pa.array(["a value", None, "another value", None] * 50)
-    found = as_dictionary(array, PLAIN, encoding("2.1"))
+    found = as_dictionary(flat_values_of(array), PLAIN, encoding("2.1"))
     assert found is not None
     assert found.items.to_arrow(pa.string()).to_pylist() == ["a value", "", "another value"]
 
@@ -93,7 +94,7 @@ def test_a_null_is_an_item_of_what_it_holds(encoding: Encoding) -> None:
     ],
 )
 def test_limits_can_be_set(options: FieldOptions, expected: bool, encoding: Encoding) -> None:
-    found = as_dictionary(FEW["strings"].sort(), options, encoding("2.1"))
+    found = as_dictionary(flat_values_of(FEW["strings"].sort()), options, encoding("2.1"))
     assert (found is not None) == expected
 
 
@@ -101,7 +102,7 @@ def test_limits_can_be_set(options: FieldOptions, expected: bool, encoding: Enco
 def test_an_impossible_ratio_is_refused(ratio: float, encoding: Encoding) -> None:
     options = FieldOptions(dict_size_ratio=ratio)
     with pytest.raises(InvalidInputError, match="dict-size-ratio"):
-        as_dictionary(FEW["strings"], options, encoding("2.1"))
+        as_dictionary(flat_values_of(FEW["strings"]), options, encoding("2.1"))
 
 
 def test_keys_of_nulls_are_kept_where_they_name_an_item() -> None:
@@ -132,7 +133,7 @@ LONG = ["", "a", *(f"{n:05}" * 400 for n in range(300)), "", "b"]
 def test_long_values_have_a_dictionary_where_it_is_small(
     texts: list[str], count: int | None, encoding: Encoding
 ) -> None:
-    found = as_dictionary(pa.array(texts), PLAIN, encoding("2.1"))
+    found = as_dictionary(flat_values_of(pa.array(texts)), PLAIN, encoding("2.1"))
     assert (found and found.count) == count
 
 
@@ -153,4 +154,4 @@ def test_values_that_differ_in_their_first_bytes_only_are_told_apart(
     few: bool, encoding: Encoding
 ) -> None:
     array = pa.array([f"{n % 50 if few else n:05}" + "x" * 40 for n in NUMBERS])
-    assert (as_dictionary(array, PLAIN, encoding("2.1")) is not None) == few
+    assert (as_dictionary(flat_values_of(array), PLAIN, encoding("2.1")) is not None) == few
