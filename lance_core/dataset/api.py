@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def dataset(
-    uri: str | os.PathLike[str],
+    uri: str | os.PathLike[str] | None = None,
     version: VersionLike | None = None,
     asof: datetime | str | None = None,
     *,
@@ -39,7 +39,8 @@ def dataset(
     of the table from which its files may be read, or "yes" for all. Option ``commit_lock``: a
     function that gets the version number of a commit and returns a context manager that excludes
     other writers. Options ``session``: the caches to use, by default those of a new `Session` with
-    ``index_cache_size_bytes`` and ``metadata_cache_size_bytes``.
+    ``index_cache_size_bytes`` and ``metadata_cache_size_bytes``. Instead of ``uri``, options
+    ``namespace_client`` and ``table_id``: a catalog, and the name of the table in it.
     Raises `DatasetNotFoundError` if the table or version does not exist or all versions are newer
     than ``asof``, and `RefNotFoundError` for an unknown tag or branch.
     """
@@ -52,35 +53,17 @@ def dataset(
 
     storage_options = hide_secrets(storage_options)
     from lance_core.dataset.dataset import LanceDataset
-    from lance_core.dataset.snapshot import open_table, versions
-    from lance_core.dataset.snapshot.session import Session
-    from lance_core.errors import warn_caller
+    from lance_core.dataset.snapshot.open_dataset import open_dataset
 
-    commit_lock = options.pop("commit_lock", None)
-    allow_base_paths = options.pop("allow_base_paths", None)
-    session = options.pop("session", None)
-    index_bytes = options.pop("index_cache_size_bytes", None)
-    metadata_bytes = options.pop("metadata_cache_size_bytes", None)
-    session = Session(index_bytes, metadata_bytes) if session is None else session
-    if options:
-        open_table.check_options(options)
-    if options.get("index_cache_size") is not None:
-        warn_caller(
-            "index_cache_size has no effect: use index_cache_size_bytes", DeprecationWarning
-        )
-    root = open_table.open_root(uri, storage_options, allow_base_paths, session)
-    if commit_lock is not None:
-        root = root.with_lock(commit_lock)
-    if version is None and asof is not None:
-        version = versions.version_at(root, asof)
-    return LanceDataset.of(open_table.open_version(root, version), default_scan_options)
+    snapshot = open_dataset(uri, version, asof, storage_options, options)
+    return LanceDataset.of(snapshot, default_scan_options)
 
 
 def write_dataset(
     data_obj: ReaderLike,
-    uri: Target,
+    uri: Target | None = None,
     schema: pa.Schema | None = None,
-    mode: Mode = "create",
+    mode: Mode | None = "create",
     **arguments: Unpack[WriteArguments],
 ) -> LanceDataset:
     """Write rows to a table and return it at the version that contains them.

@@ -41,9 +41,11 @@ class OpenArguments(TypedDict, total=False):
     read_params: object
     s3_credentials_refresh_offset_seconds: object
     ignore_namespace_table_storage_options: object
+    serialized_manifest: bytes | None
+    base_store_params: object
     namespace: object
     namespace_client: object
-    table_id: object
+    table_id: Sequence[str] | None
 
 
 class CloneArguments(OpenArguments, total=False):

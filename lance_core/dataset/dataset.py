@@ -16,6 +16,7 @@ from lance_core.dataset.methods.maintenance import MaintenanceMethods
 from lance_core.dataset.methods.reads import ReadMethods
 from lance_core.dataset.methods.schemas import SchemaMethods
 from lance_core.dataset.snapshot import open_table
+from lance_core.dataset.snapshot.open_dataset import open_dataset
 from lance_core.dataset.snapshot.session import Session
 from lance_core.dataset.statistics import LanceStats
 from lance_core.errors import printable
@@ -28,8 +29,10 @@ from lance_core.table.manifest.manifest_draft import max_fragment_id
 if TYPE_CHECKING:
     import os
 
-    from lance_core.dataset import describe
+    from lance_core.dataset import describe, inner, storage_access
 else:
+    inner = lazy_module("lance_core.dataset.inner")
+    storage_access = lazy_module("lance_core.dataset.storage_access")
     describe = lazy_module("lance_core.dataset.describe")
 
 
@@ -49,18 +52,44 @@ class LanceDataset(
 
     arrow_name = "Dataset"
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 (the arguments are those of pylance)
         self,
         uri: str | os.PathLike[str],
         version: open_table.VersionLike | None = None,
-        *,
+        block_size: object = None,
+        index_cache_size: object = None,
+        metadata_cache_size: object = None,
+        commit_lock: CommitLock | None = None,
         storage_options: Mapping[str, str] | None = None,
+        serialized_manifest: bytes | None = None,
         default_scan_options: Mapping[str, Any] | None = None,
+        metadata_cache_size_bytes: int | None = None,
+        index_cache_size_bytes: int | None = None,
+        read_params: object = None,
+        session: Session | None = None,
+        namespace_client: object = None,
+        table_id: list[str] | None = None,
+        namespace_client_managed_versioning: bool = False,
+        base_store_params: Mapping[str, Any] | None = None,
     ) -> None:
-        """Open a table. Raises `DatasetNotFoundError` and the errors of the store."""
+        """Open a table; see `lance_core.dataset` for the arguments and errors.
+
+        ``serialized_manifest``: without ``version``, that of this manifest is opened.
+        """
+        options = {
+            "index_cache_size": index_cache_size,
+            "commit_lock": commit_lock,
+            "serialized_manifest": serialized_manifest,
+            "metadata_cache_size_bytes": metadata_cache_size_bytes,
+            "index_cache_size_bytes": index_cache_size_bytes,
+            "session": session,
+            "namespace_client": namespace_client,
+            "table_id": table_id,
+            "namespace_client_managed_versioning": namespace_client_managed_versioning,
+            "base_store_params": base_store_params,
+        }
         storage_options = hide_secrets(storage_options)
-        root = open_table.open_root(uri, storage_options)
-        self._snapshot = open_table.open_version(root, version)
+        self._snapshot = open_dataset(uri, version, None, storage_options, options)
         self._scan_defaults = dict(default_scan_options or {})
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -99,6 +128,29 @@ class LanceDataset(
         if self._scan_defaults:
             return self.scanner().projected_schema
         return self._snapshot.schema.to_arrow()
+
+    @property
+    def _ds(self) -> inner.InnerDataset:
+        """Methods that libraries call on the dataset of pylance's compiled module."""
+        return inner.InnerDataset(self)
+
+    @property
+    def initial_storage_options(self) -> dict[str, str] | None:
+        """The storage options with which the dataset was opened, in plain text; None without."""
+        return storage_access.options_of(self._snapshot.root.config)
+
+    def latest_storage_options(self) -> dict[str, str] | None:
+        """As `initial_storage_options`: no option is refreshed while a dataset is open."""
+        return storage_access.options_of(self._snapshot.root.config)
+
+    @property
+    def storage_options_accessor(self) -> storage_access.StorageOptionsAccessor | None:
+        """An object that returns the storage options; None without options."""
+        return storage_access.accessor_of(self._snapshot.root.config)
+
+    def new_file_session(self) -> Any:
+        """A `lance_core.file.LanceFileSession` for the table's folder, with its options."""
+        return storage_access.file_session(self._snapshot.root.config)
 
     @property
     def lance_schema(self) -> LanceSchema:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from lance_core.dataset import merge_insert as merging
     from lance_core.dataset.arguments import CommitArguments, InsertArguments, Mode
     from lance_core.dataset.merge_insert import MergeInsertBuilder
+    from lance_core.dataset.snapshot import namespace_tables
     from lance_core.dataset.write import replace_rows as replacing
     from lance_core.dataset.write import row_changes
     from lance_core.dataset.write import update as updating
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 else:
     key_pairs = lazy_module("lance_core.dataset.write.merge_insert.key_pairs")
     merging = lazy_module("lance_core.dataset.merge_insert")
+    namespace_tables = lazy_module("lance_core.dataset.snapshot.namespace_tables")
     replacing = lazy_module("lance_core.dataset.write.replace_rows")
     row_changes = lazy_module("lance_core.dataset.write.row_changes")
     updating = lazy_module("lance_core.dataset.write.update")
@@ -322,6 +324,7 @@ class ChangeMethods(DatasetBase):
         that excludes other writers. ``options``: see `options_of`.
         """
         storage_options = hide_secrets(storage_options)
+        base_uri, storage_options = namespace_tables.located(base_uri, storage_options, options)
         root = open_table.root_of(base_uri, storage_options).with_lock(commit_lock)
         how, properties = options_of(options)
         opened = None
@@ -345,6 +348,7 @@ class ChangeMethods(DatasetBase):
         operations.
         """
         storage_options = hide_secrets(storage_options)
+        dest, storage_options = namespace_tables.located(dest, storage_options, options)
         root = open_table.root_of(dest, storage_options).with_lock(commit_lock)
         how, properties = options_of(options)
         snapshot, merged = commit_batch(root, transactions, how, properties)

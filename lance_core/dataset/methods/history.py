@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from lance_core.dataset.mixin_base import DatasetBase
 from lance_core.dataset.short_tracebacks import short_tracebacks
-from lance_core.dataset.snapshot import open_table
+from lance_core.dataset.snapshot import open_dataset, open_table
 from lance_core.dataset.values.base_path import DatasetBasePath
+from lance_core.errors import UnsupportedFeatureError
 from lance_core.imports.on_demand import lazy_module
 from lance_core.store.secret import hide_secrets
 from lance_core.table.manifest.version_summary import VersionSummary
@@ -145,7 +146,7 @@ class HistoryMethods(DatasetBase):
         """
         storage_options = hide_secrets(storage_options)
         defaults = options.pop("default_scan_options", None)
-        open_table.check_options(options)
+        _check(options)
         made = clone.shallow_clone(self._snapshot, target_path, reference, storage_options)
         return type(self).of(made, defaults)
 
@@ -159,6 +160,12 @@ class HistoryMethods(DatasetBase):
         """Create a table with copies of all files of a version; see `shallow_clone`."""
         storage_options = hide_secrets(storage_options)
         defaults = options.pop("default_scan_options", None)
-        open_table.check_options(options)
+        _check(options)
         made = clone.deep_clone(self._snapshot, target_path, reference, storage_options)
         return type(self).of(made, defaults)
+
+
+def _check(options: Mapping[str, Any]) -> None:
+    open_dataset.check_options(options)
+    if options.get("namespace_client") is not None or options.get("table_id") is not None:
+        raise UnsupportedFeatureError("a clone cannot be made in a namespace: name its target_path")

@@ -16,7 +16,6 @@ from lance_core.commits.refs import get_tag
 from lance_core.dataset.snapshot.base_paths import allowing
 from lance_core.dataset.snapshot.session import Session, checked_session
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, TableRoot, Target
-from lance_core.error_texts.suggestions import unknown_argument
 from lance_core.errors import (
     CorruptFileError,
     DatasetNotFoundError,
@@ -34,27 +33,6 @@ from lance_core.store.uri import uri_above
 from lance_core.store.wrappers.prefix import PrefixStore
 from lance_core.table.refs import TREE, branch_folder, branch_or_main, recorded_branch
 
-IGNORED_OPTIONS = frozenset(
-    {
-        "block_size",
-        "index_cache_size",
-        "metadata_cache_size",
-        "read_params",
-        "s3_credentials_refresh_offset_seconds",
-        "ignore_namespace_table_storage_options",
-    }
-)
-"""Arguments of pylance's ``dataset`` that have no effect here."""
-
-
-_ARGUMENTS = frozenset(
-    {
-        *("version", "asof", "storage_options", "default_scan_options", "commit_lock"),
-        *("allow_base_paths", "session", "index_cache_size_bytes", "metadata_cache_size_bytes"),
-    }
-)
-"""Arguments that `lance_core.dataset` supports."""
-
 VersionLike = int | str | tuple[str | None, int | None]
 """A version as users name it: a number on the open branch, a tag, or a tuple of a branch (None or
 "main" for the main branch) and a number (None for the newest)."""
@@ -62,22 +40,6 @@ VersionLike = int | str | tuple[str | None, int | None]
 
 Reference = VersionLike | None
 """The version that a new tag or branch points to: a `VersionLike`, None for the open version."""
-
-
-def check_options(options: Mapping[str, Any]) -> None:
-    """Check the keyword arguments of `lance_core.dataset`.
-
-    Raises `UnsupportedFeatureError` for arguments that would change the result, ``TypeError`` for
-    unknown names. Arguments in `IGNORED_OPTIONS` are accepted.
-    """
-    for name, value in options.items():
-        if name in IGNORED_OPTIONS:
-            continue
-        if name in ("namespace", "namespace_client", "table_id"):
-            if value is None:
-                continue
-            raise UnsupportedFeatureError(f"{name!r} is not supported yet")
-        raise unknown_argument(name, IGNORED_OPTIONS | _ARGUMENTS)
 
 
 def open_root(

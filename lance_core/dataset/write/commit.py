@@ -45,6 +45,8 @@ def options_of(arguments: Mapping[str, Any]) -> tuple[CommitOptions, dict[str, s
     one, the commit raises `AlreadyCommittedError`, so that a change is committed only once.
     """
     options_left = {name: value for name, value in arguments.items() if value is not None}
+    for name in _OF_NAMESPACES:
+        options_left.pop(name, None)
     version = options_left.pop("data_storage_version", None)
     options = CommitOptions(
         naming=naming_of(options_left.pop("enable_v2_manifest_paths", True)),
@@ -80,9 +82,8 @@ _KNOWN = frozenset(
         "is_committed",
     }
 )
-_UNSUPPORTED = frozenset(
-    {"namespace_client", "table_id", "namespace_client_managed_versioning", "base_store_params"}
-)
+_OF_NAMESPACES = "namespace_client", "table_id"
+_UNSUPPORTED = frozenset({"namespace_client_managed_versioning", "base_store_params"})
 
 
 def _check_function(value: object) -> Callable[[Mapping[str, str]], bool] | None:

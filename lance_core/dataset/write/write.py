@@ -63,8 +63,10 @@ from lance_core.table.transactions.operations import Append, Merge, Operation, O
 from lance_core.table.transactions.transaction import Transaction as StoredTransaction
 
 if TYPE_CHECKING:
+    from lance_core.dataset.snapshot import namespace_tables
     from lance_core.schema import evolution
 else:
+    namespace_tables = lazy_module("lance_core.dataset.snapshot.namespace_tables")
     evolution = lazy_module("lance_core.schema.evolution")
 
 CREATE, APPEND, OVERWRITE = "create", "append", "overwrite"
@@ -94,6 +96,7 @@ class WriteArguments(TypedDict, total=False):
     ``blob_pack_file_size_threshold``: maximum bytes of a file with several blobs; by default the
     limit in the metadata of each field (1 GiB).
     ``session``: the caches of the returned dataset, unless the target is an open dataset.
+    ``namespace_client`` and ``table_id``: a catalog, and the name of the table in it.
     """
 
     max_rows_per_file: int
@@ -116,6 +119,8 @@ class WriteArguments(TypedDict, total=False):
     external_blob_mode: str
     blob_pack_file_size_threshold: int | None
     session: Session | None
+    namespace_client: object
+    table_id: Sequence[str] | None
 
 
 _UNSUPPORTED = frozenset(
@@ -123,17 +128,15 @@ _UNSUPPORTED = frozenset(
         "target_bases",
         "target_all_bases",
         "base_store_params",
-        "namespace_client",
-        "table_id",
     }
 )
 
 
 def write(
     data: ReaderLike,
-    target: Target,
+    target: Target | None,
     schema: pa.Schema | None,
-    mode: str,
+    mode: str | None,
     arguments: Mapping[str, Any],
 ) -> Snapshot:
     """Write rows and commit them: see `lance_core.dataset.api.write_dataset`."""
@@ -233,14 +236,21 @@ class _Job:
     def prepare(
         cls,
         data: ReaderLike,
-        target: Target,
+        target: Target | None,
         schema: pa.Schema | None,
-        mode: str,
+        mode: str | None,
         arguments: dict[str, Any],
     ) -> _Job:
+        mode = CREATE if mode is None else mode
         _check_arguments(mode, arguments)
-        session = arguments.get("session")
-        root, base = _target(target, mode, arguments.get("storage_options"), session)
+        session, options = arguments.get("session"), arguments.get("storage_options")
+        where: Target
+        if target is None or arguments.get("namespace_client") or arguments.get("table_id"):
+            is_new = mode == CREATE
+            where, options = namespace_tables.located(target, options, arguments, is_new=is_new)
+        else:
+            where = target
+        root, base = _target(where, mode, options, session)
         root = root.with_lock(arguments.get("commit_lock"))
         reader = to_reader(data, schema)
         version = file_version(base, mode, arguments.get("data_storage_version"))

@@ -95,6 +95,11 @@ def serialized_manifest(data: pa.Buffer | memoryview) -> bytes:
     return bytes(view[start:stop])
 
 
+def version_of(message: bytes) -> int:
+    """The version number in a serialized ``Manifest``; raises `CorruptFileError` if it is none."""
+    return Manifest.from_parts(split(message)).version
+
+
 def serialize_manifest_file(file: ManifestFile) -> bytes:
     """The bytes of a manifest file in the layout of current releases.
 
