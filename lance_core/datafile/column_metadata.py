@@ -112,6 +112,13 @@ class ColumnParser:
         starts = list(accumulate(num_rows, initial=0))
         return Column(parsed, buffers, _column_encoding(_raw(message.encoding)), starts)
 
+    def parse_cached(self, raw: bytes) -> Column:
+        """The same as `parse`, for one of few columns: those of the last files are kept, parsed.
+
+        Programs open the files of a table again and again. The columns share pages, but no caches.
+        """
+        return _column(raw, self._data_end, self._version).without_cache()
+
     def page(self, page: ColumnMetadata.Page, number: int) -> Page:
         """Parse page ``number`` of a column; raises as `parse` does."""
         try:
@@ -258,6 +265,11 @@ def _encoding_message(raw: bytes) -> Encoding:
         return Encoding.FromString(raw)
     except DecodeError as error:
         raise CorruptFileError("the bytes are not a valid Encoding message") from error
+
+
+@lru_cache(maxsize=256)
+def _column(raw: bytes, data_end: int, version: FileVersion) -> Column:
+    return ColumnParser(version, data_end).parse(raw)
 
 
 @lru_cache(maxsize=256)

@@ -40,6 +40,11 @@ MAX_DESCRIPTION = 32 << 20
 
 _ENTRY = struct.Struct("<QQ")
 
+_MAX_CACHED_BYTES = 1 << 10
+_MAX_CACHED_TABLE = 64 * TABLE_ENTRY
+"""Maximum bytes of a column's metadata that are cached, and of the table of a file with so few
+columns that they do not displace each other."""
+
 
 class Columns(LazyItems[Column]):
     """The physical columns of a file, each parsed on first access.
@@ -88,7 +93,9 @@ class Columns(LazyItems[Column]):
         try:
             if not 0 <= start <= start + length <= len(self._metadata):
                 raise CorruptFileError(f"its {length} bytes are outside of the column metadata")
-            return self.parser.parse(self._metadata[start : start + length])
+            is_small = length <= _MAX_CACHED_BYTES and len(self._table) <= _MAX_CACHED_TABLE
+            parse = self.parser.parse_cached if is_small else self.parser.parse
+            return parse(self._metadata[start : start + length])
         except CorruptFileError as error:
             field = f"columns[{index}]" + (f".{error.field}" if error.field else "")
             raise CorruptFileError(error.reason, error.path, position, field) from error

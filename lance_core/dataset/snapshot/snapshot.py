@@ -202,9 +202,12 @@ class Snapshot:
         return {}
 
     @cached_property
-    def files_of_fields(self) -> dict[int, Places]:
-        """A cache of `fragment_reader`: for each fragment id, the files of the fields last read."""
-        return {}
+    def files_of_fields(self) -> dict[int, tuple[Places, ...]]:
+        """A cache of `fragment_reader`: for each fragment id, the files of the fields last read.
+
+        It belongs to the fragments, which snapshots of one version may share.
+        """
+        return self.file.manifest.fragments.derived
 
     def base(self, base_id: int | None) -> BasePath | None:
         """The base path with this id; None for None, which stands for the table's root.

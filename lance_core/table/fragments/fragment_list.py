@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import overload
+from typing import Any, overload
 
 from lance_core._pb import frames_pb2, table_pb2
 from lance_core.errors import CorruptFileError
@@ -38,7 +38,7 @@ class FragmentList(Sequence[Fragment]):
     Reading an item raises `CorruptFileError` if its bytes are not a fragment.
     """
 
-    __slots__ = ("_counts", "_decoded", "_ids", "_positions", "_raw", "_recorded")
+    __slots__ = ("_counts", "_decoded", "_ids", "_positions", "_raw", "_recorded", "derived")
 
     def __init__(self, raw: Iterable[bytes] = ()) -> None:
         self._raw = tuple(raw)
@@ -47,6 +47,8 @@ class FragmentList(Sequence[Fragment]):
         self._counts: FragmentCounts | None = None
         self._ids: tuple[int, ...] | None = None
         self._positions: dict[int, int] | None = None
+        self.derived: dict[int, Any] = {}
+        """What readers keep of single fragments, by fragment id."""
 
     @classmethod
     def of(cls, fragments: Iterable[Fragment]) -> FragmentList:

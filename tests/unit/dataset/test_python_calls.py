@@ -35,7 +35,7 @@ READS: dict[str, tuple[int, Callable[[lance_core.LanceDataset], object]]] = {
     "page": (238, lambda ds: ds.to_table(["s", "f"], limit=100, offset=12_345)),
     "head": (383, lambda ds: ds.head(10)),
     "scan": (393, lambda ds: ds.to_table(["id", "v"])),
-    "count": (410, lambda ds: ds.count_rows("f > 100")),
+    "count": (394, lambda ds: ds.count_rows("f > 100")),
 }
 """By name: the maximum number of calls, and the read."""
 

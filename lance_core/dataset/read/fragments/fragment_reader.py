@@ -121,12 +121,15 @@ NOWHERE = -2
 def places_of(snapshot: Snapshot, fragment: Fragment, fields: Sequence[Field]) -> Places:
     """Where ``fields`` are in the files of ``fragment``.
 
-    The result of the last read of a fragment is cached: computing it would dominate the time of
-    reading single rows.
+    Those of the last two reads of a fragment are cached: computing them would dominate the time of
+    reading single rows. A filter reads twice, first its own fields.
     """
-    cached = snapshot.files_of_fields.get(fragment.id)
-    if cached is not None and cached.fragment is fragment and cached.fields is fields:
-        return cached
+    known = snapshot.files_of_fields.get(fragment.id, ())
+    for cached in known:
+        if cached.fragment is fragment and cached.fields is fields:
+            if cached is not known[0]:
+                snapshot.files_of_fields[fragment.id] = cached, known[0]
+            return cached
     homes = fragment.file_of_field()
     unsorted: dict[int, list[int]] = {}
     for i, field in enumerate(fields):
@@ -146,7 +149,7 @@ def places_of(snapshot: Snapshot, fragment: Fragment, fields: Sequence[Field]) -
     schema = pa.schema([field.to_arrow() for field in fields])
     field_files = Places(fragment, fields, by_file, members, schema)
     if isinstance(fields, tuple):  # only an immutable value is a safe cache key
-        snapshot.files_of_fields[fragment.id] = field_files
+        snapshot.files_of_fields[fragment.id] = field_files, *known[:1]
     return field_files
 
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lance_core.concurrency.lru_cache import LruCache
 from lance_core.dataset.read.columns.projection import required
 from lance_core.dataset.read.columns.widths import fixed_bytes
 from lance_core.dataset.read.fragments.blob_sizes import described_blobs
 from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
+    from lance_core.dataset.expressions.filters import Filter
+    from lance_core.dataset.read.columns.projection import Projection
     from lance_core.dataset.read.plan import ScanPlan
     from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.schema import Field
+
+
+MAX_CACHED = 16
+"""Maximum divisions into steps that each schema caches: a read of few rows takes as long as one."""
 
 
 class StepColumns(NamedTuple):
@@ -50,10 +57,23 @@ class ColumnSteps:
 
 def column_steps(snapshot: Snapshot, plan: ScanPlan) -> ColumnSteps:
     """The columns of each step of ``plan``."""
-    projection = plan.projection
-    if plan.filter is None:
+    projection, condition = plan.projection, plan.rows.filter
+    if condition is None:
         return ColumnSteps(StepColumns(projection.fields, projection.meta))
-    early = StepColumns(*required(plan.schema, plan.filter.columns))
+    known: LruCache[Any, tuple[Projection, ColumnSteps]] = plan.schema.derived("steps", _new_cache)
+    # By the identity of the projection, which the item keeps alive.
+    reads = condition.columns, plan.late, plan.rows.are_chosen, snapshot.is_io_bound
+    key = id(projection), reads
+    return known.get(key, lambda: (projection, _with_filter(snapshot, plan, condition)))[1]
+
+
+def _new_cache() -> LruCache[Any, Any]:
+    return LruCache(MAX_CACHED)
+
+
+def _with_filter(snapshot: Snapshot, plan: ScanPlan, condition: Filter) -> ColumnSteps:
+    projection = plan.projection
+    early = StepColumns(*required(plan.schema, condition.columns))
     others = _missing(projection.fields, early.fields)
     meta = tuple(name for name in projection.meta if name not in early.meta)
     groups = _late_groups(others, meta, plan.late)
