@@ -35,6 +35,7 @@ SURFACE = (
     *(f"lance_core.hookspecs.{kind}" for kind in KINDS),
     "lance_core.sql_functions",
     "lance_core.maintenance",
+    "lance_core.commands",
     "lance_core.plugins",
     "lance_core.engines",
 )

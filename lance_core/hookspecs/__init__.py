@@ -33,6 +33,7 @@ from lance_core.hookspecs.hooks import (
     hookimpl,
     hookspec,
     lance_analyzers,
+    lance_commands,
     lance_commit_handlers,
     lance_encodings,
     lance_file_versions,
@@ -47,6 +48,7 @@ from lance_core.hookspecs.hooks import (
 
 if TYPE_CHECKING:
     from lance_core.byte_ranges import ByteRange, BytesLike
+    from lance_core.command_spec import CommandSpec
     from lance_core.commits.base import (
         Candidate,
         CommitHandler,
@@ -91,6 +93,7 @@ __all__ = [
     "ByteRange",
     "BytesLike",
     "Candidate",
+    "CommandSpec",
     "CommitHandler",
     "CommitHandlerSpec",
     "DirectoryCommitHandler",
@@ -127,6 +130,7 @@ __all__ = [
     "hookspec",
     "joined",
     "lance_analyzers",
+    "lance_commands",
     "lance_commit_handlers",
     "lance_encodings",
     "lance_file_versions",

@@ -1,6 +1,7 @@
 """The names of this package other than hooks, each with the module that defines it."""
 
 HOMES = {
+    "CommandSpec": "lance_core.command_spec",
     "Candidate": "lance_core.commits.base",
     "CommitHandler": "lance_core.commits.base",
     "CommitHandlerSpec": "lance_core.commits.base",

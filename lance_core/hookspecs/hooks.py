@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
+    from lance_core.command_spec import CommandSpec
     from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
     from lance_core.encodings.kernels.table import KernelSpec
     from lance_core.encodings.registry import EncodingSpec
@@ -141,5 +142,14 @@ def lance_tools() -> Iterable[ToolSpec]:
 
     The core itself calls ``Compaction``: `LanceDataset.optimize` calls its ``execute`` and
     ``verify``. A tool is written with `lance_core.maintenance`.
+    """
+    return ()
+
+
+@hookspec
+def lance_commands() -> Iterable[CommandSpec]:
+    """Commands of ``lance-core``, by name.
+
+    The factory returns a `lance_core.commands.Command`, which has arguments and returns lines.
     """
     return ()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from lance_core.command_spec import CommandSpec
 from lance_core.commits.base import CommitHandlerSpec
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.handlers.rename import RenameCommitHandler
@@ -125,5 +126,22 @@ def lance_sql_functions() -> Iterable[SqlFunctionSpec]:
             " `x`.",
             group="text",
             infers_nullable=True,
+        ),
+    ]
+
+
+@hookimpl
+def lance_commands() -> Iterable[CommandSpec]:
+    """Commands about plugins."""
+    return [
+        CommandSpec(
+            name="plugins",
+            summary="what is installed, and what failed to load",
+            factory="lance_core.commands.list_plugins:ListPlugins",
+        ),
+        CommandSpec(
+            name="new-plugin",
+            summary="write the package of a plugin, with its tests",
+            factory="lance_core.commands.new_plugin:NewPlugin",
         ),
     ]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from lance_core.command_spec import CommandSpec
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
 from lance_core.encodings.kernels import ALL_LOOPS, KernelSpec
 from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
@@ -105,6 +106,7 @@ _FIELDS: dict[type, dict[str, _Kind]] = {
     SearchSpec: {},
     AnalyzerSpec: {},
     ToolSpec: {},
+    CommandSpec: {"summary": _TEXT},
 }
 
 
@@ -278,6 +280,13 @@ def _check_tool(spec: ToolSpec) -> None:
         raise PluginLoadError(f"path of a tool is {spec.path!r}: 'module:attribute'")
 
 
+def _check_command(spec: CommandSpec) -> None:
+    _check_name(spec.name, "name of a command")
+    if "\n" in spec.summary:
+        raise PluginLoadError(f"summary of {spec.name!r} is {spec.summary!r}, not one line")
+    _check_factory(spec.factory, spec.name)
+
+
 def _check_name(name: object, what: str) -> None:
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9._-]*", name):
         raise PluginLoadError(f"{what} is {name!r}: lower-case letters, digits, '.', '_' and '-'")
@@ -305,4 +314,5 @@ _CHECKS: dict[type, Callable[[Any], None]] = {
     SearchSpec: _check_search,
     AnalyzerSpec: _check_analyzer,
     ToolSpec: _check_tool,
+    CommandSpec: _check_command,
 }

@@ -5,6 +5,6 @@ missing.
 """
 
 EXTRAS = (
-    *("azure", "compaction", "dynamodb", "fsspec", "functions", "gcs", "indices", "kernels"),
+    *("azure", "cli", "compaction", "dynamodb", "fsspec", "functions", "gcs", "indices", "kernels"),
     *("legacy", "lease", "s3", "spark", "sql", "text", "vector"),
 )

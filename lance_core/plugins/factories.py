@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from inspect import signature
 from pathlib import PurePath
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
 from lance_core.errors import LanceError, PluginLoadError, StoreError
-from lance_core.function_spec import SqlFunctionSpec
 from lance_core.imports.on_demand import lazy_module
-from lance_core.imports.provided_names import ToolSpec
-from lance_core.index.spec import AnalyzerSpec, IndexTypeSpec, SearchSpec
 from lance_core.store.base import ObjectStore
 from lance_core.store.secret import Secret, without_frames, wrap_secrets
 from lance_core.store.secret_detection import redacted
-from lance_core.store.spec import ObjectStoreSpec, resolve_factory
 from lance_core.store.uri import StoreUrl
 
 if TYPE_CHECKING:
@@ -48,7 +42,7 @@ def call_factory(
         failure.message = f"{what}, opened at {url}: {failure.message}"
     except Exception as error:
         error_type = StoreError if isinstance(error, OSError) else PluginLoadError
-        shown = _shown(error, [*_secrets(url), *_secrets_of(options)])
+        shown = shown_error(error, [*_secrets(url), *_secrets_of(options)])
         failure = error_type(f"{what}, opened at {url}, failed: {shown}")
     raise failure
 
@@ -67,57 +61,7 @@ def masked(text: str, url: StoreUrl, options: Mapping[str, str | Secret]) -> str
     return redacted(text, [*_secrets(url), *_secrets_of(options)])
 
 
-Spec: TypeAlias = (
-    ObjectStoreSpec
-    | CommitHandlerSpec
-    | ManifestStoreSpec
-    | IndexTypeSpec
-    | SearchSpec
-    | AnalyzerSpec
-    | ToolSpec
-    | SqlFunctionSpec
-)
-"""A descriptor with a factory or, of a function, a planner."""
-
-
-def problem_of(spec: Spec) -> str | None:
-    """The reason why the factory of ``spec`` cannot be called, or None.
-
-    The factory is imported and its signature is checked; it is not called.
-    """
-    if isinstance(spec, ToolSpec):
-        path: Callable[..., object] | str = spec.path
-    else:
-        path = spec.plan if isinstance(spec, SqlFunctionSpec) else spec.factory
-    try:
-        factory = resolve_factory(path, repr(spec.name))
-    except PluginLoadError as error:
-        return str(error)
-    except Exception as error:
-        return f"{path!r} cannot be imported: {_shown(error, ())}"
-    for count in _numbers_of_arguments(spec):
-        try:
-            signature(factory).bind(*[None] * count)
-        except TypeError as error:
-            return f"it is called with {count} arguments: {error}"
-        except ValueError:
-            return None  # compiled code has no signature
-    return None
-
-
-def _numbers_of_arguments(spec: Spec) -> tuple[int, ...]:
-    """The numbers of arguments with which a factory is called; of those that vary, the extremes."""
-    if isinstance(spec, ToolSpec):
-        return ()
-    if isinstance(spec, SqlFunctionSpec):
-        least, most, _ = spec.shape
-        return (least, least + 1 if most is None else most)
-    if isinstance(spec, IndexTypeSpec | SearchSpec | AnalyzerSpec):
-        return (0,)
-    return (4 if isinstance(spec, CommitHandlerSpec) else 2,)
-
-
-def _shown(error: Exception, secrets: Iterable[str]) -> str:
+def shown_error(error: Exception, secrets: Iterable[str]) -> str:
     """Class, message and origin of an error, without ``secrets``."""
     text = redacted(f": {error}", secrets) if str(error) else ""
     origin = traceback.extract_tb(error.__traceback__)[-1]

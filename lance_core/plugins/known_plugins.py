@@ -18,7 +18,8 @@ class KnownPlugin:
     the file versions that it reads and writes. ``index_types``: names of its index types, without
     underscores; the `details_key` of each is ``<name>indexdetails``. ``functions``: names and
     aliases of its SQL functions, in lower case. ``searches``: the arguments of scans that ask for
-    its searches. ``analyzers``: names of its analyzers of texts. ``tools``: names
+    its searches. ``analyzers``: names of its analyzers of texts. ``commands``: what it adds
+    to the command ``lance-core``. ``tools``: names
     that users import from modules of the core, such as `lance_core.query`.
     """
 
@@ -30,6 +31,7 @@ class KnownPlugin:
     functions: tuple[str, ...] = ()
     searches: tuple[str, ...] = ()
     analyzers: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
 
 
@@ -61,6 +63,13 @@ _SQL_FUNCTIONS = """
 
 KNOWN_PLUGINS = (
     KnownPlugin("azure", ("az", "azure", "abfs", "abfss", "adl", "wasb", "wasbs")),
+    KnownPlugin(
+        "cli",
+        commands=(
+            *("count", "diff", "export", "files", "head", "import", "indices", "repair", "schema"),
+            *("stats", "verify", "versions"),
+        ),
+    ),
     KnownPlugin(
         "compaction", tools=("Compaction", "CompactionPlan", "CompactionTask", "RewriteResult")
     ),
@@ -142,6 +151,9 @@ EXTRA_OF_SEARCH = {name: known.extra for known in KNOWN_PLUGINS for name in know
 
 EXTRA_OF_ANALYZER = {name: known.extra for known in KNOWN_PLUGINS for name in known.analyzers}
 """The extra that installs an analyzer of texts, by its name."""
+
+EXTRA_OF_COMMAND = {name: known.extra for known in KNOWN_PLUGINS for name in known.commands}
+"""The extra that installs a command of ``lance-core``, by its name."""
 
 EXTRA_OF_TOOL = {name: known.extra for known in KNOWN_PLUGINS for name in known.tools}
 """The extra that installs what users import from a module of the core, by its name."""

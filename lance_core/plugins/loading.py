@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from lance_core.command_spec import CommandSpec
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
 from lance_core.encodings.kernels import KernelSpec
 from lance_core.encodings.registry import EncodingSpec
@@ -82,6 +83,7 @@ class Contribution:
     searches: tuple[SearchSpec, ...]
     analyzers: tuple[AnalyzerSpec, ...]
     tools: tuple[ToolSpec, ...]
+    commands: tuple[CommandSpec, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +224,7 @@ def _collect(source: PluginSource, plugin: object) -> Contribution:
         tuple(_checked(hook.lance_searches, SearchSpec)),
         tuple(_checked(hook.lance_analyzers, AnalyzerSpec)),
         tuple(_checked(hook.lance_tools, ToolSpec)),
+        tuple(_checked(hook.lance_commands, CommandSpec)),
     )
 
 

@@ -10,10 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from lance_core._version import __version__
+from lance_core.command_spec import Command
 from lance_core.commits.base import CommitHandlerSpec
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion, FileVersionSpec
-from lance_core.errors import InvalidInputError, PluginNotFoundError
+from lance_core.errors import InvalidInputError
 from lance_core.function_spec import SqlFunctionSpec
 from lance_core.imports.on_demand import lazy_module, without_collections
 from lance_core.index.spec import IndexTypeSpec, SearchSpec, plain_index_type
@@ -27,7 +28,7 @@ from lance_core.plugins.loading import (
     installed_plugins,
     load,
 )
-from lance_core.plugins.offers import AllOffers, Descriptor, all_offers, only
+from lance_core.plugins.offers import AllOffers, Descriptor, Offers, all_offers, only
 from lance_core.store.spec import ObjectStoreSpec, resolve_factory
 from lance_core.table.indices.index_metadata import details_key
 
@@ -135,7 +136,7 @@ class PluginManager:
         every = self._all()
         if scheme not in every.schemes:
             known = {name: offer[0][1].extra for name, offer in every.schemes.items()}
-            raise _not_found(
+            raise missing_plugin.not_found(
                 every, "a store for scheme", scheme, known, known_plugins.EXTRA_OF_SCHEME
             )
         return only("a store for scheme", scheme, every.schemes[scheme])
@@ -144,7 +145,7 @@ class PluginManager:
         """The commit handler ``name``. Raises `PluginNotFoundError` or `PluginConflictError`."""
         every = self._all()
         if name not in every.handlers:
-            raise _no_handler(every, "a commit handler", name, every.handlers)
+            raise missing_plugin.no_handler(every, "a commit handler", name, every.handlers)
         return only("commit handler", name, every.handlers[name])
 
     def url_suffix(self, suffix: str) -> CommitHandlerSpec:
@@ -152,7 +153,7 @@ class PluginManager:
         every = self._all()
         if suffix not in every.handler_suffixes:
             what = "a commit handler for URL suffix"
-            raise _no_handler(every, what, suffix, every.handler_suffixes)
+            raise missing_plugin.no_handler(every, what, suffix, every.handler_suffixes)
         return only("URL suffix", suffix, every.handler_suffixes[suffix])
 
     def index_type(self, name: str) -> IndexTypeSpec:
@@ -162,7 +163,7 @@ class PluginManager:
         """
         every, key = self._all(), plain_index_type(name)
         if key not in every.index_types:
-            raise _no_index_type(every, name)
+            raise missing_plugin.no_index_type(every, name)
         return only("an index type", name, every.index_types[key])
 
     def index_type_of(self, type_url: str) -> IndexTypeSpec | None:
@@ -178,11 +179,9 @@ class PluginManager:
 
         Raises `PluginNotFoundError` or `PluginConflictError`.
         """
-        every, what = self._all(), "file version"
-        if version.value not in every.file_versions:
-            known = dict.fromkeys(every.file_versions)
-            raise _not_found(every, what, version.value, known, known_plugins.EXTRA_OF_FILE_VERSION)
-        return only(what, version.value, every.file_versions[version.value])
+        key, offers = version.value, self._all().file_versions
+        what = "file version"
+        return self._only(what, key, offers, lambda: known_plugins.EXTRA_OF_FILE_VERSION)
 
     def sql_function(self, name: str) -> SqlFunctionSpec:
         """The SQL function with this name or alias; the case does not matter.
@@ -193,7 +192,7 @@ class PluginManager:
         """
         every, key = self._all(), name.lower()
         if key not in every.sql_functions:
-            raise missing_plugin.no_function(name, every.sql_functions, _left_out(every))
+            raise missing_plugin.no_function(every, name)
         return only("the SQL function", key, every.sql_functions[key])
 
     def search(self, argument: str) -> SearchSpec:
@@ -201,12 +200,8 @@ class PluginManager:
 
         Raises `PluginNotFoundError` or `PluginConflictError`.
         """
-        every, what = self._all(), "the search"
-        if argument not in every.searches:
-            raise _not_found(
-                every, what, argument, dict.fromkeys(every.searches), known_plugins.EXTRA_OF_SEARCH
-            )
-        return only(what, argument, every.searches[argument])
+        offers = self._all().searches
+        return self._only("the search", argument, offers, lambda: known_plugins.EXTRA_OF_SEARCH)
 
     def has_search(self, argument: str) -> bool:
         """True if a plugin provides the search that this ``argument`` of a scan asks for."""
@@ -217,12 +212,8 @@ class PluginManager:
 
         Raises `PluginNotFoundError` or `PluginConflictError`.
         """
-        every, what = self._all(), "the analyzer"
-        if name not in every.analyzers:
-            raise _not_found(
-                every, what, name, dict.fromkeys(every.analyzers), known_plugins.EXTRA_OF_ANALYZER
-            )
-        spec = only(what, name, every.analyzers[name])
+        what, offers = "the analyzer", self._all().analyzers
+        spec = self._only(what, name, offers, lambda: known_plugins.EXTRA_OF_ANALYZER)
         made: Analyzer = resolve_factory(spec.factory, f"{what} {name!r}")()
         return made
 
@@ -231,12 +222,19 @@ class PluginManager:
 
         Raises `PluginNotFoundError`, `PluginConflictError` or `PluginLoadError`.
         """
-        every, what = self._all(), "the tool"
-        if name not in every.tools:
-            raise _not_found(
-                every, what, name, dict.fromkeys(every.tools), known_plugins.EXTRA_OF_TOOL
-            )
-        return resolve_factory(only(what, name, every.tools[name]).path, f"{what} {name!r}")
+        what, offers = "the tool", self._all().tools
+        spec = self._only(what, name, offers, lambda: known_plugins.EXTRA_OF_TOOL)
+        return resolve_factory(spec.path, f"{what} {name!r}")
+
+    def command(self, name: str) -> Command:
+        """The command ``name`` of ``lance-core``.
+
+        Raises `PluginNotFoundError` or `PluginConflictError`.
+        """
+        what, offers = "the command", self._all().commands
+        spec = self._only(what, name, offers, lambda: known_plugins.EXTRA_OF_COMMAND)
+        made: Command = resolve_factory(spec.factory, f"{what} {name!r}")()
+        return made
 
     def missing_index_type(self, type_url: str) -> str | None:
         """What a use of indices takes whose details have the type ``type_url``, as a text.
@@ -245,7 +243,9 @@ class PluginManager:
         """
         every, key = self._all(), details_key(type_url)
         extra = None if key in every.index_details else known_plugins.extra_of_details(key)
-        return None if extra is None else missing_plugin.remedy(extra, _left_out(every))
+        return (
+            None if extra is None else missing_plugin.remedy(extra, missing_plugin.left_out(every))
+        )
 
     def provider_of(self, spec: Descriptor) -> str:
         """The name of the plugin that provides ``spec``, for error messages."""
@@ -260,6 +260,20 @@ class PluginManager:
     def renew_lock(self) -> None:
         """Replace the lock by an unlocked one, after a fork."""
         self._lock = threading.RLock()
+
+    def _only(
+        self,
+        what: str,
+        name: str,
+        offers: Offers[T],
+        installable: Callable[[], Mapping[str, str]],
+    ) -> T:
+        """The only offer of ``name``. ``installable``: the extras of names that may be missing."""
+        if name not in offers:
+            raise missing_plugin.not_found(
+                self._all(), what, name, dict.fromkeys(offers), installable()
+            )
+        return only(what, name, offers[name])
 
     def _all(self) -> AllOffers:
         collected = self._collected
@@ -305,38 +319,6 @@ def _load_all(
     loaded = [result for result in results if isinstance(result, Contribution)]
     failed = [result for result in results if isinstance(result, PluginLoadFailure)]
     return loaded, [*failures, *failed]
-
-
-def _left_out(every: AllOffers) -> missing_plugin.LeftOut:
-    loaded = frozenset(plugin.source.distribution.split()[0] for plugin in every.contributions)
-    return missing_plugin.LeftOut(every.failures, every.disabled, loaded)
-
-
-def _not_found(
-    every: AllOffers,
-    what: str,
-    key: str,
-    known: Mapping[str, str | None],
-    installable: Mapping[str, str],
-) -> PluginNotFoundError:
-    """The error for ``key``, which no plugin provides; see `PluginLookup`."""
-    look = missing_plugin.PluginLookup(what, key, known, installable)
-    return missing_plugin.not_found(look, _left_out(every))
-
-
-def _no_index_type(every: AllOffers, name: str) -> PluginNotFoundError:
-    key = plain_index_type(name)
-    known = {
-        o[0][1].name: known_plugins.EXTRA_OF_INDEX_TYPE.get(k) for k, o in every.index_types.items()
-    }
-    missing = known_plugins.EXTRA_OF_INDEX_TYPE.keys() - every.index_types.keys()
-    installable = {name if k == key else k: known_plugins.EXTRA_OF_INDEX_TYPE[k] for k in missing}
-    return _not_found(every, "an index type", name, known, installable)
-
-
-def _no_handler(every: AllOffers, what: str, key: str, known: Iterable[str]) -> PluginNotFoundError:
-    extras = {name: known_plugins.EXTRA_OF_HANDLER.get(name) for name in known}
-    return _not_found(every, what, key, extras, known_plugins.EXTRA_OF_HANDLER)
 
 
 def _returning(plugin: object) -> Callable[[], object]:

@@ -5,32 +5,24 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from lance_core.error_texts.suggestions import did_you_mean, nearest, shortened
 from lance_core.errors import LanceError, PluginNotFoundError, UnsupportedFeatureError
+from lance_core.index.spec import plain_index_type
 from lance_core.lazy_dataclass import dataclass
-from lance_core.plugins.known_plugins import EXTRA_OF_FUNCTION
+from lance_core.plugins.known_plugins import (
+    EXTRA_OF_FUNCTION,
+    EXTRA_OF_HANDLER,
+    EXTRA_OF_INDEX_TYPE,
+)
 from lance_core.plugins.loading import (
     DISABLE_VARIABLE,
     ONLY_VARIABLE,
     PluginLoadFailure,
     PluginSource,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class PluginLookup:
-    """A failed look-up of ``key``; ``what`` is the kind of provider, for the error message.
-
-    ``known``: the existing keys and the extra that installs each, or None. ``installable``: the
-    keys that extras provide and the extra of each.
-    """
-
-    what: str
-    key: str
-    known: Mapping[str, str | None]
-    installable: Mapping[str, str]
+from lance_core.plugins.offers import AllOffers
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,54 +34,87 @@ class LeftOut:
     loaded: frozenset[str]
 
 
-def not_found(look: PluginLookup, left_out: LeftOut) -> PluginNotFoundError:
-    """The error for a failed look-up, with the nearest name and the extra to install."""
-    text = [f"no plugin provides {look.what} {shortened(look.key)}"]
-    known = set(look.known)
-    extra = look.installable.get(look.key)
+def left_out(every: AllOffers) -> LeftOut:
+    """What is not used of the plugins of this environment."""
+    loaded = frozenset(plugin.source.distribution.split()[0] for plugin in every.contributions)
+    return LeftOut(every.failures, every.disabled, loaded)
+
+
+def not_found(
+    every: AllOffers,
+    what: str,
+    key: str,
+    extras: Mapping[str, str | None],
+    installable: Mapping[str, str],
+) -> PluginNotFoundError:
+    """The error for ``key``, which no plugin provides, with the nearest name and what to install.
+
+    ``what``: the kind of provider, for the message. ``extras``: the existing keys and the extra
+    that installs each, or None. ``installable``: the keys that extras provide, and their extras.
+    """
+    unused = left_out(every)
+    text = [f"no plugin provides {what} {shortened(key)}"]
+    known = set(extras)
+    extra = installable.get(key)
     if extra is None:
-        near = nearest(look.key, {*known, *look.installable})
+        near = nearest(key, {*known, *installable})
         text += [] if near is None else [f"The nearest name is {near!r}"]
-        extra = None if near is None or near in known else look.installable[near]
-    present = left_out.loaded.union(p.distribution.split()[0] for p in left_out.disabled)
-    if extra is not None and f"lance-core-{extra}" in left_out.loaded:
-        served = sorted(key for key in known if look.known[key] == extra)
+        extra = None if near is None or near in known else installable[near]
+    present = unused.loaded.union(p.distribution.split()[0] for p in unused.disabled)
+    if extra is not None and f"lance-core-{extra}" in unused.loaded:
+        served = sorted(name for name in known if extras[name] == extra)
         text.append(f"lance-core[{extra}] is installed and serves {', '.join(served)}")
     elif extra is not None and f"lance-core-{extra}" not in present:
         text.append(f'pip install "lance-core[{extra}]"')
     text.append(f"known: {', '.join(sorted(known)) or 'none'}")
-    text += [*_described(left_out), f"in {this_process()}"]
+    text += [*_described(unused), f"in {this_process()}"]
     return PluginNotFoundError(". ".join(text))
 
 
-def no_function(name: str, known: Collection[str], left_out: LeftOut) -> LanceError:
-    """The error for an SQL function that no plugin provides; ``known``: names in lower case."""
+def no_index_type(every: AllOffers, name: str) -> PluginNotFoundError:
+    """The error for an index type that no plugin provides."""
+    key = plain_index_type(name)
+    known = {o[0][1].name: EXTRA_OF_INDEX_TYPE.get(k) for k, o in every.index_types.items()}
+    missing = EXTRA_OF_INDEX_TYPE.keys() - every.index_types.keys()
+    installable = {name if k == key else k: EXTRA_OF_INDEX_TYPE[k] for k in missing}
+    return not_found(every, "an index type", name, known, installable)
+
+
+def no_handler(every: AllOffers, what: str, key: str, known: Iterable[str]) -> PluginNotFoundError:
+    """The error for a commit handler, or its URL suffix, that no plugin provides."""
+    extras = {name: EXTRA_OF_HANDLER.get(name) for name in known}
+    return not_found(every, what, key, extras, EXTRA_OF_HANDLER)
+
+
+def no_function(every: AllOffers, name: str) -> LanceError:
+    """The error for an SQL function that no plugin provides."""
+    unused = left_out(every)
     extra = EXTRA_OF_FUNCTION.get(name.lower())
     if extra is not None:
-        text = [f"no plugin provides the SQL function {shortened(name)}", remedy(extra, left_out)]
+        text = [f"no plugin provides the SQL function {shortened(name)}", remedy(extra, unused)]
         return PluginNotFoundError(". ".join([*text, f"in {this_process()}"]))
-    near = did_you_mean(name, {*known, *EXTRA_OF_FUNCTION})
+    near = did_you_mean(name, {*every.sql_functions, *EXTRA_OF_FUNCTION})
     unknown = f"the function {name} is not supported in an expression{near}"
-    return UnsupportedFeatureError("; ".join([unknown, *_described(left_out)]))
+    return UnsupportedFeatureError("; ".join([unknown, *_described(unused)]))
 
 
-def _described(left_out: LeftOut) -> list[str]:
+def _described(unused: LeftOut) -> list[str]:
     """The plugins that may have provided a key, if there are any."""
     text = []
-    if left_out.disabled:
-        names = "; ".join(map(str, left_out.disabled))
+    if unused.disabled:
+        names = "; ".join(map(str, unused.disabled))
         text.append(f"disabled by {ONLY_VARIABLE} or {DISABLE_VARIABLE}: {names}")
-    if left_out.failures:
-        text.append("failed to load: " + "; ".join(map(str, left_out.failures)))
+    if unused.failures:
+        text.append("failed to load: " + "; ".join(map(str, unused.failures)))
     return text
 
 
-def remedy(extra: str, left_out: LeftOut) -> str:
+def remedy(extra: str, unused: LeftOut) -> str:
     """What makes the plugin of ``extra`` available, or why it is not used although installed."""
     name = f"lance-core-{extra}"
-    if any(plugin.distribution.split()[0] == name for plugin in left_out.disabled):
+    if any(plugin.distribution.split()[0] == name for plugin in unused.disabled):
         return f"{name} is disabled by {ONLY_VARIABLE} or {DISABLE_VARIABLE}"
-    for failure in left_out.failures:
+    for failure in unused.failures:
         if failure.distribution.split()[0] == name:
             return f"failed to load: {failure}"
     return f'pip install "lance-core[{extra}]"'

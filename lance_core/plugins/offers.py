@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias, TypeVar
 
+from lance_core.command_spec import CommandSpec
 from lance_core.commits.base import CommitHandlerSpec
 from lance_core.encodings.kernels import kernel_table
 from lance_core.encodings.registry import EncodingRegistry
@@ -51,6 +52,7 @@ class AllOffers:
     searches: Offers[SearchSpec]
     analyzers: Offers[AnalyzerSpec]
     tools: Offers[ToolSpec]
+    commands: Offers[CommandSpec]
 
     def source_of(self, spec: Descriptor) -> PluginSource | None:
         """The plugin that provides ``spec``, None if none does."""
@@ -123,6 +125,7 @@ def all_offers(
         searches=_by_key((c.source, s, s.name) for c in contributions for s in c.searches),
         analyzers=_by_key((c.source, s, s.name) for c in contributions for s in c.analyzers),
         tools=_by_key((c.source, s, s.name) for c in contributions for s in c.tools),
+        commands=_by_key((c.source, s, s.name) for c in contributions for s in c.commands),
     )
 
 

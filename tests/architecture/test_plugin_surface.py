@@ -67,7 +67,7 @@ EXCEPTIONS = {
         "lance_core.encodings.v2_0.base": "the contract that the suite of 2.0's encodings tests",
         "lance_core.encodings.version": "a suite decodes pages in memory, without a file",
         "lance_core.plugins.descriptors": "a suite checks a descriptor as a look-up does",
-        "lance_core.plugins.factories": "likewise",
+        "lance_core.plugins.factory_checks": "likewise",
         "lance_core.table.fragments.data_file": "sample transactions, which handlers store",
         "lance_core.table.fragments.fragment": "likewise",
         "lance_core.table.manifest.file": "likewise",

@@ -16,6 +16,7 @@ INSTALLED = {
     *("lance_core", "lance_core_compaction", "lance_core_explorer", "lance_core_functions"),
     "lance_core_indices",
     *("lance_core_lease", "lance_core_legacy", "lance_core_remote", "lance_core_testing"),
+    "lance_core_cli",
     *("lance_core_example_sorted_hash", "scripts", "tests"),
 }
 """What tests of the core may import: what `requirements/core.txt` installs."""

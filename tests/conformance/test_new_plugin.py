@@ -22,7 +22,7 @@ import pytest
 
 from lance_core.errors import InvalidInputError
 from lance_core.plugins import get_manager
-from lance_core.plugins.factories import problem_of
+from lance_core.plugins.factory_checks import problem_of
 from lance_core.plugins.scaffold import KINDS, render, write_package
 from lance_core.store.base import ObjectStore
 from lance_core.store.memory import MemoryStore

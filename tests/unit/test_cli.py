@@ -8,10 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
-import pyarrow as pa
 import pytest
 
-import lance_core
 from lance_core._version import __version__
 from lance_core.cli import main
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
@@ -143,88 +141,19 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert __version__ in capsys.readouterr().out
 
 
-@pytest.fixture
-def table(tmp_path: Path) -> str:
-    """Two versions of a table with a nested column and a column that would clear a terminal."""
-    rows = pa.table({"a": [1, 2], "s": [{"x": 1.5}, {"x": None}], "bad\n\x1b[2J": ["é", "f"]})
-    path = str(tmp_path / "table")
-    lance_core.write_dataset(rows, path)
-    lance_core.write_dataset(rows, path, mode="append")
-    return path
-
-
-def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
-    assert main(arguments) == 0
-    return capsys.readouterr().out.splitlines()
-
-
-def test_versions_are_listed(table: str, capsys: pytest.CaptureFixture[str]) -> None:
-    first, second = printed(capsys, "versions", table)
-    assert first.startswith("1  20")
-    assert first.endswith("2 rows  Overwrite")
-    assert second.endswith("4 rows  Append")
-
-
-def test_one_version_is_listed(table: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["versions", table, "--version", "1"]) == 0
-    (line,) = capsys.readouterr().out.splitlines()
-    assert line.startswith("1  ")
-
-
-def test_a_full_disk_is_one_line_and_the_status_1(table: str) -> None:
-    command = [sys.executable, "-m", "lance_core", "versions", table]
+def test_a_full_disk_is_one_line_and_the_status_1() -> None:
+    command = [sys.executable, "-m", "lance_core", "plugins"]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr == "lance-core: the output could not be written: No space left on device\n"
 
 
-def test_the_schema_is_listed(table: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert printed(capsys, "schema", table, "--option", "durability=fast") == [
-        "   0  a: int64",
-        "   1  s: struct",
-        "   2    x: double",
-        "   3  bad\\n\\x1b[2J: string",
-    ]
-
-
-def test_files_are_listed(table: str, capsys: pytest.CaptureFixture[str]) -> None:
-    newest = printed(capsys, "files", table)
-    assert [line for line in newest if not line.startswith(" ")] == [
-        "fragment 0: 2 rows",
-        "fragment 1: 2 rows",
-    ]
-    assert newest[1].startswith("  data/")
-    assert "  version 2.2  " in newest[1]
-    assert newest[1].endswith("fields 0,2,3")
-    assert len(printed(capsys, "files", table, "--version", "1")) == 2
-
-
-def test_indices_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    dataset = lance_core.write_dataset(
-        pa.table({"x": range(10), "t": ["a\x1b[2J"] * 10}), tmp_path, max_rows_per_file=5
-    )
-    assert printed(capsys, "indices", str(tmp_path)) == []
-    dataset.create_scalar_index("x", "BTREE")
-    dataset.create_scalar_index("t", "ZONEMAP", "zones\x1b[2J")
-    dataset.insert(pa.table({"x": [10], "t": ["b"]}))
-    next((tmp_path / "_indices").glob("*/zonemap.lance")).unlink()
-    lines = printed(capsys, "indices", str(tmp_path))
-    (size,) = {index.total_size_bytes for index in dataset.describe_indices()[:1]}
-    assert lines[0] == f"x_idx: BTree of x, {size} bytes"
-    assert lines[1] == "  10 of 11 rows indexed, segments: 1"
-    assert "  2 fragments  built from version 1  " in lines[2]
-    assert "max 9" in lines[2]
-    assert lines[3].startswith("zones\\x1b[2J: ZoneMap of t, ")
-    assert "damaged no object at" in lines[5]
-
-
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["versions", "/nowhere/at/all"], "not found"),
-        (["schema", "wat://x/y"], "no plugin provides"),
-        (["files", "/nowhere", "--option", "durability"], "NAME=VALUE"),
+        (["plugins", "--check", "--option", "durability"], "NAME=VALUE"),
+        (["plugin"], "The nearest name is 'plugins'"),
     ],
 )
 def test_an_error_is_one_line_and_the_status_1(
@@ -232,13 +161,12 @@ def test_an_error_is_one_line_and_the_status_1(
 ) -> None:
     assert main(arguments) == 1
     captured = capsys.readouterr()
-    assert captured.out == ""
     assert captured.err.startswith("lance-core: ")
     assert text in captured.err
     assert captured.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", [[], ["wat"], ["versions"]])
+@pytest.mark.parametrize("arguments", [[], ["new-plugin"], ["plugins", "--wat"]])
 def test_what_cannot_be_meant_is_explained(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

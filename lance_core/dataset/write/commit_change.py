@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
+from dataclasses import replace
 
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.options import DEFAULT_OPTIONS
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.commit import commit
-from lance_core.errors import CommitConflictError
+from lance_core.errors import CommitConflictError, CorruptFileError, LanceError
 from lance_core.table.transactions.operations import Operation, Restore
 from lance_core.table.transactions.transaction import Transaction
 
@@ -40,7 +42,8 @@ def commit_change(
 def restore(snapshot: Snapshot) -> Snapshot:
     """Commit a new version with the content of ``snapshot``; later versions stay readable.
 
-    Raises `CommitConflictError` if another version has the number of ``snapshot`` now.
+    The newest version need not be readable: see `_unreadable`. Raises `CommitConflictError` if
+    another version has the number of ``snapshot`` now.
     """
     ours = snapshot.file
     there = open_table.load(snapshot.root, open_table.locate(snapshot.root, snapshot.version)).file
@@ -50,5 +53,26 @@ def restore(snapshot: Snapshot) -> Snapshot:
             f"version {snapshot.version} is not the open version any more: the table was "
             "recreated; open it again"
         )
-    newest = open_table.open_version(snapshot.root)
+    try:
+        newest = open_table.open_version(snapshot.root)
+    except CorruptFileError:
+        newest = _unreadable(snapshot)
     return commit_change(newest, Restore(snapshot.version))
+
+
+def _unreadable(snapshot: Snapshot) -> Snapshot:
+    """The newest version, whose manifest is damaged, with the content of the one before it.
+
+    Of several damaged ones, the content is that of the newest that can be read. A Restore takes
+    only the highest ids from it; those that the damaged versions added are used again, which
+    nothing that can be read refers to.
+    """
+    location = open_table.latest_location(snapshot.root)
+    for version in range(location.version - 1, snapshot.version, -1):
+        with contextlib.suppress(LanceError):
+            before = open_table.load(snapshot.root, open_table.locate(snapshot.root, version))
+            break
+    else:
+        before = snapshot
+    manifest = replace(before.file.manifest, version=location.version)
+    return Snapshot(snapshot.root, replace(before.file, manifest=manifest), location)

@@ -20,7 +20,7 @@ import pyarrow as pa
 from lance_core.hookspecs.analyzers import Analyzer, AnalyzerSpec, Words
 from lance_core.hookspecs.stores import resolve_factory
 from lance_core.plugins.descriptors import check_descriptor
-from lance_core.plugins.factories import problem_of
+from lance_core.plugins.factory_checks import problem_of
 from lance_core_testing.threads import race_threads
 
 DEFAULTS: Mapping[str, Any] = {

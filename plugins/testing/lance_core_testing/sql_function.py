@@ -24,7 +24,7 @@ from lance_core.dataset.expressions.sql.nodes import size_limit
 from lance_core.errors import InvalidInputError, LanceError, PluginError, ResultTooLargeError
 from lance_core.hookspecs.functions import SqlFunctionSpec
 from lance_core.plugins.descriptors import check_descriptor
-from lance_core.plugins.factories import problem_of
+from lance_core.plugins.factory_checks import problem_of
 from lance_core.sql_functions import (
     ColumnNode,
     Constant,

@@ -170,7 +170,7 @@ def test_the_command_keeps_its_options_out_of_sight(
     def refuse(*_: object, **__: object) -> None:
         raise RuntimeError("not here")
 
-    monkeypatch.setattr("lance_core.cli.dataset", refuse)
+    monkeypatch.setattr("lance_core.commands.table_arguments.dataset", refuse)
     with pytest.raises(RuntimeError) as caught:
         main(["schema", "table", "--option", f"token={CANARY}"])
     # `main` itself has the list of arguments.

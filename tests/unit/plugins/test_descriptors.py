@@ -10,6 +10,7 @@ import pytest
 
 from lance_core.encodings.version import FileVersion, FileVersionSpec, VersionFacts
 from lance_core.hookspecs import (
+    CommandSpec,
     CommitHandlerSpec,
     EncodingSpec,
     IndexTypeSpec,
@@ -58,6 +59,7 @@ MAKERS: dict[str, tuple[type, dict[str, Any]]] = {
     ),
     "lance_analyzers": (AnalyzerSpec, {"name": "by_length", "factory": nothing}),
     "lance_tools": (ToolSpec, {"path": "module:Tool"}),
+    "lance_commands": (CommandSpec, {"name": "look", "summary": "Look.", "factory": nothing}),
     "lance_searches": (SearchSpec, {"name": "by_size", "factory": nothing}),
     "lance_sql_functions": (
         SqlFunctionSpec,
@@ -139,6 +141,11 @@ WRONG_FIELDS: dict[str, dict[str, list[Any]]] = {
     },
     "lance_analyzers": {"name": [None, 3, "By Size"], "factory": [None, "module"]},
     "lance_tools": {"path": [None, "module", 3, "module:By Bytes", "module:"]},
+    "lance_commands": {
+        "name": [None, 3, "Look At"],
+        "summary": [None, "two\nlines"],
+        "factory": [None, "module"],
+    },
     "lance_searches": {"name": [None, 3, "by size"], "factory": [None, "module"]},
     "lance_sql_functions": {
         "name": [None, 3, "", "Upper", "with space", "a.b", "||"],

@@ -17,6 +17,8 @@ from lance_core.plugins import manager as managers
 from lance_core.plugins.known_plugins import KNOWN_PLUGINS
 from lance_core.plugins.loading import InstalledPlugins, PluginLoadFailure
 from lance_core.plugins.manager import PluginManager
+from lance_core_cli import plugin as cli
+from lance_core_compaction import plugin as compaction
 from lance_core_functions import plugin as functions
 from lance_core_indices.plugin import SCALAR_TYPES
 from tests.each_case import each_case
@@ -61,10 +63,11 @@ def rows(start: int, count: int) -> pa.Table:
 
 @contextmanager
 def no_plugins() -> Iterator[None]:
-    """As in an environment with nothing but the core and the functions that filters call."""
+    """As in an environment without the plugins of indices."""
     with pytest.MonkeyPatch.context() as patch:
         manager = PluginManager(entry_points=False)
-        manager.register(functions)
+        for plugin in (cli, compaction, functions):
+            manager.register(plugin)
         patch.setattr(managers, "_manager", manager)
         yield
 

@@ -1,0 +1,11 @@
+"""Commands that look at, verify and repair Lance tables, and the functions behind them.
+
+`verify` returns a `VerifyReport`; `plan_repair` says what can be done about its problems, and
+`RepairPlan.apply` does it.
+"""
+
+from lance_core_cli.repairing.plan import RepairPlan, Step, plan_repair
+from lance_core_cli.verifying.problem import Problem, VerifyReport
+from lance_core_cli.verifying.verify import verify
+
+__all__ = ["Problem", "RepairPlan", "Step", "VerifyReport", "plan_repair", "verify"]

@@ -1,0 +1,1 @@
+"""Commands that print what a table has, and change nothing."""

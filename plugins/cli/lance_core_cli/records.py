@@ -1,0 +1,40 @@
+"""Commands whose output is a list of records: lines for people, or JSON for programs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+from lance_core import LanceDataset
+from lance_core.commands import Command, add_table, open_table
+
+Record: TypeAlias = dict[str, Any]
+"""What one line of JSON says: values of JSON, times and other objects by their text."""
+
+
+class RecordCommand(Command):
+    """A command about a table. ``--json`` prints each record as a line of JSON."""
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the table and ``--json``; a subclass adds its own arguments."""
+        add_table(parser)
+        parser.add_argument("--json", action="store_true", help="a line of JSON for each record")
+
+    def lines(self, options: argparse.Namespace) -> Iterator[str]:
+        """The records as JSON, or in words."""
+        for record in self.records(open_table(options), options):
+            if options.json:
+                yield json.dumps(record, default=str, ensure_ascii=True)
+            else:
+                yield from self.words(record)
+
+    @abstractmethod
+    def records(self, table: LanceDataset, options: argparse.Namespace) -> Iterator[Record]:
+        """What the command says of ``table``."""
+
+    @abstractmethod
+    def words(self, record: Record) -> Iterator[str]:
+        """The lines that tell a person what ``record`` has."""

@@ -1,0 +1,1 @@
+"""`plan_repair` says what can be done about damage, and `RepairPlan.apply` does it."""

@@ -1,0 +1,67 @@
+"""Replace damaged columns of fragments by nulls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from lance_core import LanceDataset, LanceOperation
+from lance_core.fragment import FragmentMetadata, LanceFragment
+
+
+def with_nulls(table: LanceDataset, columns: Iterable[tuple[LanceFragment, str]]) -> LanceDataset:
+    """Write fragments again with nulls in place of columns, and commit that as one version.
+
+    The other columns are read, also of deleted rows, so that all rows keep their addresses and ids.
+    Indices of the columns do not cover the fragments any more. Raises the errors of reading the
+    other columns, and those of a commit.
+    """
+    by_fragment: dict[int, tuple[LanceFragment, list[str]]] = {}
+    for fragment, name in columns:
+        by_fragment.setdefault(fragment.fragment_id, (fragment, []))[1].append(name)
+    written = [_written_again(table, *damaged) for damaged in by_fragment.values()]
+    names = {name for _, damaged in by_fragment.values() for name in damaged}
+    fields = [
+        f for field in table.lance_schema.fields() if field.name() in names for f in _ids(field)
+    ]
+    operation = LanceOperation.Update(
+        updated_fragments=written, fields_modified=fields, update_mode="rewrite_columns"
+    )
+    return LanceDataset.commit(table, operation, table.version)
+
+
+def _written_again(
+    table: LanceDataset, fragment: LanceFragment, nulls: list[str]
+) -> FragmentMetadata:
+    schema = table.schema
+    whole = [name for name in schema.names if name not in nulls]
+    scanner = fragment.scanner(
+        columns=whole, include_deleted_rows=True, with_row_id=True, blob_handling="all_binary"
+    )
+    reader = pa.RecordBatchReader.from_batches(schema, _batches(scanner.to_batches(), schema))
+    new = LanceFragment.create(
+        table, reader, fragment.fragment_id, schema, data_storage_version=table.data_storage_version
+    )
+    return replace(fragment.metadata, files=new.files)
+
+
+def _batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        present = set(batch.schema.names)
+        columns = [
+            batch.column(field.name)
+            if field.name in present
+            else pa.nulls(batch.num_rows, field.type)
+            for field in schema
+        ]
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _ids(field: Any) -> Iterator[int]:
+    """The id of a field of `LanceSchema`, and those of its parts."""
+    yield field.id()
+    for part in field.children():
+        yield from _ids(part)

@@ -1,0 +1,72 @@
+"""The command ``lance-core verify``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+
+from lance_core.commands import Command, add_table, one_line, open_table
+from lance_core.errors import CorruptFileError
+from lance_core_cli.verifying.problem import Problem, VerifyReport
+from lance_core_cli.verifying.verify import LEVELS, verify
+
+
+class Verify(Command):
+    """Checks a table; the status is 1 if something is damaged."""
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the table, ``--level`` and ``--json``."""
+        add_table(parser)
+        parser.add_argument(
+            "--level",
+            choices=LEVELS,
+            default="pages",
+            help="structure: files, fields, rows; pages: decode all of them (by default); "
+            "full: indices against rows, too",
+        )
+        parser.add_argument("--json", action="store_true", help="the report as JSON")
+
+    def lines(self, options: argparse.Namespace) -> Iterator[str]:
+        """The report. Raises `CorruptFileError` at the end if there are problems."""
+        report = self._report(options)
+        if options.json:
+            yield json.dumps(report.asdict())
+        else:
+            yield from _in_words(report)
+        if not report.is_whole:
+            raise CorruptFileError(
+                f"problems found: {len(report.problems)}. What can be done: "
+                f"lance-core repair {options.table}"
+            )
+
+    def _report(self, options: argparse.Namespace) -> VerifyReport:
+        try:
+            table = open_table(options)
+        except CorruptFileError as error:
+            number = options.version or 0
+            report = VerifyReport(options.table, number, options.level)
+            report.problems.append(Problem("version", str(options.version or "newest"), str(error)))
+            return report
+        return verify(table, options.level, _progress if sys.stderr.isatty() else None)
+
+
+def _in_words(report: VerifyReport) -> Iterator[str]:
+    for problem in report.problems:
+        yield f"damaged: {problem.what} {one_line(problem.name)}: {one_line(problem.text)}"
+    for name in report.unchecked:
+        yield f"not checked: {one_line(name)}"
+    checked = f"{report.versions} versions, {report.fragments} fragments, {report.rows} rows"
+    if report.level != "structure":
+        checked += f", {report.bytes} bytes of values"
+    if report.level == "full":
+        checked += f", {report.indices} indices"
+    result = "whole" if report.is_whole else "damaged"
+    yield f"version {report.version} is {result}; checked: {checked}"
+
+
+def _progress(done: int, of: int) -> None:
+    end = "\n" if done == of else ""
+    sys.stderr.write(f"\rverified {done} of {of} fragments{end}")
+    sys.stderr.flush()

@@ -1,0 +1,56 @@
+"""What a verification says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something of a table that is damaged or missing.
+
+    ``what``: ``"version"``, ``"fragment"``, ``"column"``, ``"row ids"`` or ``"index"``. ``name``:
+    the version, the id of the fragment, or the name of the index; of a column, the fragment and the
+    column. ``text``: the error, which names file, offset or field.
+    """
+
+    what: str
+    name: str
+    text: str
+    fragment_id: int | None = None
+    column: str | None = None
+
+    def asdict(self) -> dict[str, Any]:
+        """The attributes that are not None."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+@dataclass
+class VerifyReport:
+    """What was checked of one version of a table, and all problems.
+
+    ``level``: see `verify`. ``fragments``, ``rows`` and ``indices`` are numbers of what was
+    checked; ``bytes``: those of the decoded columns. ``unchecked``: indices that were not compared
+    with rows, and why.
+    """
+
+    uri: str
+    version: int
+    level: str
+    versions: int = 0
+    fragments: int = 0
+    rows: int = 0
+    bytes: int = 0
+    indices: int = 0
+    problems: list[Problem] = field(default_factory=list)
+    unchecked: list[str] = field(default_factory=list)
+
+    @property
+    def is_whole(self) -> bool:
+        """True if nothing is damaged or missing."""
+        return not self.problems
+
+    def asdict(self) -> dict[str, Any]:
+        """The attributes, for JSON."""
+        return {**vars(self), "problems": [problem.asdict() for problem in self.problems]}

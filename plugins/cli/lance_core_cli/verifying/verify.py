@@ -1,0 +1,139 @@
+"""Check a version of a table: its files against each other, every page, indices against rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+from lance_core import LanceDataset
+from lance_core.errors import (
+    CorruptFileError,
+    InvalidInputError,
+    LanceError,
+    NotFoundError,
+    UnsupportedFeatureError,
+)
+from lance_core.fragment import LanceFragment
+from lance_core_cli.verifying.indices import index_problems
+from lance_core_cli.verifying.problem import Problem, VerifyReport
+
+Level = Literal["structure", "pages", "full"]
+LEVELS: tuple[Level, ...] = ("structure", "pages", "full")
+
+_DAMAGE = (CorruptFileError, NotFoundError, UnsupportedFeatureError)
+"""Errors of damaged pages: a flipped bit may name an encoding that does not exist."""
+
+
+def verify(
+    table: LanceDataset,
+    level: Level = "pages",
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    other_versions: bool = True,
+) -> VerifyReport:
+    """Check the open version of ``table``, and that all ``other_versions`` can be opened.
+
+    Levels, each with all that those before it check:
+
+    - ``structure``: manifests can be read; all data and deletion files are there, have the fields
+      and rows that the manifest says, and row ids are unique.
+    - ``pages``: every page of every column is read and decoded, those of deleted rows and the bytes
+      of blobs, too. A flipped bit that makes another valid value is not noticed: files have no
+      checksums.
+    - ``full``: what indices have is compared with the rows; of indices of scalars, what they find
+      for a sample of values.
+
+    ``progress`` is called with the number of fragments that are done, and of all. Damage is in the
+    report; errors of stores, such as a missing permission, are raised. Raises `InvalidInputError`
+    for another level.
+    """
+    if level not in LEVELS:
+        raise InvalidInputError(f"level must be one of {', '.join(LEVELS)}, got {level!r}")
+    report = VerifyReport(table.uri, table.version, level)
+    if other_versions:
+        _check_versions(table, report)
+    fragments = table.get_fragments()
+    for done, fragment in enumerate(fragments):
+        if _check_structure(fragment, report) and level != "structure":
+            _check_pages(table, fragment, report)
+        if progress is not None:
+            progress(done + 1, len(fragments))
+    if report.is_whole:  # else its fragments fail again
+        with _noted(report, "row ids", "all"):
+            table.validate()
+    if level == "full":
+        _check_indices(table, report)
+    return report
+
+
+def _check_versions(table: LanceDataset, report: VerifyReport) -> None:
+    for reference in table.version_refs():
+        report.versions += 1
+        with _noted(report, "version", str(reference["version"])):
+            table.checkout_version(reference["version"])
+
+
+def _check_structure(fragment: LanceFragment, report: VerifyReport) -> bool:
+    """True if the files of the fragment agree with the manifest."""
+    report.fragments += 1
+    before = len(report.problems)
+    identity = fragment.fragment_id
+    with _noted(report, "fragment", str(identity), fragment_id=identity):
+        fragment.validate()
+        report.rows += fragment.count_rows()
+    return len(report.problems) == before
+
+
+def _check_pages(table: LanceDataset, fragment: LanceFragment, report: VerifyReport) -> None:
+    """Read all columns at once; only if that fails, column by column, to name those at fault."""
+    try:
+        report.bytes += _decode(fragment, None)
+    except _DAMAGE:
+        for name in table.schema.names:
+            where = f"{name} of fragment {fragment.fragment_id}"
+            with _noted(report, "column", where, fragment.fragment_id, name, _DAMAGE):
+                report.bytes += _decode(fragment, [name])
+
+
+def _decode(fragment: LanceFragment, columns: list[str] | None) -> int:
+    """Read columns of a fragment, also deleted rows. Returns the bytes of the values."""
+    batches = fragment.scanner(
+        columns=columns,
+        include_deleted_rows=True,
+        with_row_id=True,
+        blob_handling="all_binary",
+    ).to_batches()
+    return sum(batch.nbytes for batch in batches)
+
+
+def _check_indices(table: LanceDataset, report: VerifyReport) -> None:
+    rows_are_whole = report.is_whole
+    for index in table.describe_indices():
+        report.indices += 1
+        try:
+            with _noted(report, "index", index.name):
+                table.prewarm_index(index.name)
+                if not rows_are_whole:
+                    report.unchecked.append(f"index {index.name}: its rows cannot be read")
+                    continue
+                for text in index_problems(table, index):
+                    report.problems.append(Problem("index", index.name, text))
+        except UnsupportedFeatureError as error:
+            report.unchecked.append(f"index {index.name}: {error}")
+
+
+@contextmanager
+def _noted(
+    report: VerifyReport,
+    what: str,
+    name: str,
+    fragment_id: int | None = None,
+    column: str | None = None,
+    damage: tuple[type[LanceError], ...] = (CorruptFileError, NotFoundError),
+) -> Iterator[None]:
+    """Add errors that are ``damage`` to the report. Others say nothing about the bytes."""
+    try:
+        yield
+    except damage as error:
+        report.problems.append(Problem(what, name, str(error), fragment_id, column))
