@@ -70,9 +70,9 @@ def test_advice_is_the_smallest_index_within_the_limits(
     monkeypatch.setattr(recommend, "QUERIES", 10)
     monkeypatch.setattr(recommend, "PROBES", (1, 10))
     monkeypatch.setattr(recommend, "FACTORS", (None, 10))
-    every = recommend._candidates(WIDTH, np.dtype(np.float32), "l2")
+    every = recommend._candidates(WIDTH, np.dtype(np.float32))
     assert {one["index_type"] for one in every} == {"IVF_FLAT", "IVF_SQ", "IVF_RQ", "IVF_PQ"}
-    assert len(recommend._candidates(WIDTH, np.dtype(np.uint8), "hamming")) == 1
+    assert len(recommend._candidates(WIDTH, np.dtype(np.uint8))) == 1
     monkeypatch.setattr(recommend, "_candidates", lambda *_: [every[0], every[1], every[-1]])
     advice = recommend_index(table, "v", recall=0.9, sample_rows=1_200)
     assert (advice.num_rows, advice.sample_rows) == (ROWS, 1_200)

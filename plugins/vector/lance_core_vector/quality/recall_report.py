@@ -110,7 +110,7 @@ def recall_report(  # noqa: PLR0913 (each has a default)
     queried = RecallQueries(dataset.to_table, keys, matrix, own, k)
     exact = queried.answers({"use_index": False})
     exact_seconds = (time.process_time() - start) / len(matrix)
-    measured = [_measured(queried, exact, keys_of_nearest) for keys_of_nearest in options]
+    measured = [measured_recall(queried, exact, keys_of_nearest) for keys_of_nearest in options]
     drift = None if index is None else _drift(dataset, index)
     return RecallReport(column, k, len(matrix), tuple(measured), exact_seconds, drift)
 
@@ -148,12 +148,16 @@ def sampled_vectors(
     return vectors_in(dataset.take(offsets, columns=[column, "_rowid"]), column)
 
 
-def _measured(
-    queries: RecallQueries, exact: Sequence[set[int]], options: Mapping[str, Any]
+def measured_recall(
+    queries: RecallQueries,
+    exact: Sequence[set[int]],
+    options: Mapping[str, Any],
+    timed: int = MAX_TIMED,
 ) -> MeasuredRecall:
+    """What searches with ``options`` find of ``exact``; ``timed``: queries that are asked alone."""
     recalls = shares(exact, queries.answers(options))  # reads what is cached
     seconds = []
-    for number in range(min(MAX_TIMED, len(exact))):
+    for number in range(min(timed, len(exact))):
         query = queries.alone(number)
         start = time.process_time()
         query.answers(options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,11 +15,12 @@ import pyarrow as pa
 import lance_core
 from lance_core import LanceDataset
 from lance_core.errors import InvalidInputError
+from lance_core_vector.answers import RecallQueries
+from lance_core_vector.builder.indices_builder import IndicesBuilder
 from lance_core_vector.quality.recall_report import (
     MeasuredRecall,
-    RecallReport,
     index_metric,
-    recall_report,
+    measured_recall,
     sampled_vectors,
     vector_index,
 )
@@ -27,13 +29,15 @@ SAMPLE_ROWS = 20_000
 """Rows of the indices that are built to measure."""
 
 QUERIES = 60
+TIMED_QUERIES = 8
+"""Queries whose answers are compared, and those that are asked alone to be timed."""
 
 PARTITIONS = 10
 """Of the index of the sample."""
 
-MAX_ITERATIONS = 10
-"""Of a training: 50 change recalls by less than a hundredth. It is the greatest part of a build of
-the sample, and does not take longer for more rows."""
+MAX_ITERATIONS = 4
+"""Of a training: ten, or 50, change recalls by less than two hundredths, as much as other queries
+do. It is the greatest part of a build of the sample, and does not take longer for more rows."""
 
 PARTITION_ROWS = 8192
 """Rows of a partition of the index of the whole table."""
@@ -127,14 +131,15 @@ def recommend_index(  # noqa: PLR0913 (each has a default)
             "index"
         )
     num_rows = dataset.count_rows()
-    sample = _table_of(matrix)
-    exact, candidates = 0.0, []
+    table = _table_of(matrix)
     try:
-        for parameters in _candidates(matrix.shape[1], matrix.dtype, metric):
-            candidate, exact = _measured(sample, parameters, metric, recall, k, num_rows)
-            candidates.append(candidate)
+        sample = _Sample.of(table, metric, k)
+        candidates = [
+            _measured(sample, parameters, recall, num_rows)
+            for parameters in _candidates(matrix.shape[1], matrix.dtype)
+        ]
     finally:
-        LanceDataset.drop(sample.uri)  # a cache of stores would keep what it has in memory
+        LanceDataset.drop(table.uri)  # a cache of stores would keep what it has in memory
     candidates.sort(key=lambda candidate: candidate.bytes)
     limits = [
         candidate
@@ -144,10 +149,11 @@ def recommend_index(  # noqa: PLR0913 (each has a default)
         and (ms is None or candidate.ms <= ms)
     ]
     best = limits[0] if limits else None
-    return IndexAdvice(column, num_rows, len(matrix), 1e3 * exact, tuple(candidates), best)
+    exact_ms = 1e3 * sample.exact_seconds * num_rows / len(matrix)
+    return IndexAdvice(column, num_rows, len(matrix), exact_ms, tuple(candidates), best)
 
 
-def _candidates(width: int, dtype: np.dtype[Any], metric: str) -> list[dict[str, Any]]:
+def _candidates(width: int, dtype: np.dtype[Any]) -> list[dict[str, Any]]:
     """Arguments of ``create_index`` to try."""
     candidates: list[dict[str, Any]] = [{"index_type": "IVF_FLAT"}]
     if dtype == np.uint8:
@@ -170,61 +176,91 @@ def _table_of(matrix: npt.NDArray[Any]) -> LanceDataset:
     return lance_core.write_dataset(pa.table({"v": column}), "memory://")
 
 
-def _measured(
-    sample: LanceDataset,
-    parameters: Mapping[str, Any],
-    metric: str,
-    recall: float,
-    k: int,
-    num_rows: int,
-) -> tuple[IndexCandidate, float]:
-    """What an index of ``num_rows`` rows would be, and the seconds of an exact search of them.
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    """Some rows of a table, and what is the same for all indices of them.
 
-    The column ``v`` of ``sample`` has some of their vectors.
+    ``table`` has them in the column ``v``; ``exact``: the answers to ``queries``;
+    ``exact_seconds``: of a query; ``centroids`` took ``train_seconds``.
     """
-    sample_rows = sample.count_rows()
-    arguments = {"num_partitions": PARTITIONS, "max_iters": MAX_ITERATIONS, **parameters}
+
+    table: LanceDataset
+    metric: str
+    queries: RecallQueries
+    exact: Sequence[set[int]]
+    exact_seconds: float
+    centroids: pa.Array
+    train_seconds: float
+
+    @classmethod
+    def of(cls, table: LanceDataset, metric: str, k: int) -> _Sample:
+        own, matrix = sampled_vectors(table, "v", QUERIES, seed=0)
+        queries = RecallQueries(table.to_table, {"column": "v", "metric": metric}, matrix, own, k)
+        start = time.process_time()
+        exact = queries.answers({"use_index": False})
+        exact_seconds = (time.process_time() - start) / len(matrix)
+        start = time.process_time()
+        rate = min(256, table.count_rows() // PARTITIONS)
+        model = IndicesBuilder(table, "v").train_ivf(
+            PARTITIONS, distance_type=metric, sample_rate=rate, max_iters=MAX_ITERATIONS
+        )
+        seconds = time.process_time() - start
+        return cls(table, metric, queries, exact, exact_seconds, model.centroids, seconds)
+
+    def measured(self, options: Mapping[str, Any]) -> MeasuredRecall:
+        """What searches with ``options`` find."""
+        return measured_recall(self.queries, self.exact, options, TIMED_QUERIES)
+
+
+def _measured(
+    sample: _Sample, parameters: Mapping[str, Any], recall: float, num_rows: int
+) -> IndexCandidate:
+    """What an index of ``num_rows`` rows would be."""
+    table = sample.table
+    arguments = {"ivf_centroids": sample.centroids, "max_iters": MAX_ITERATIONS, **parameters}
     start = time.process_time()
-    sample.create_index("v", metric=metric, replace=True, **arguments)
-    seconds = time.process_time() - start
-    factors = (None,) if parameters["index_type"] in ("IVF_FLAT", "IVF_SQ") else FACTORS
-
-    def measured(factors: Sequence[int | None], probes: Sequence[int]) -> RecallReport:
-        tried = [
-            {"nprobes": number} | ({} if factor is None else {"refine_factor": factor})
-            for factor in factors
-            for number in probes
-        ]
-        return recall_report(sample, "v", k=k, sample=QUERIES, options=tried, metric=metric)
-
-    report = measured(factors, PROBES[-1:])
-    # The least factor that is enough in all partitions, and the next one, which may need fewer.
-    first = next(
-        (
-            at
-            for at, measured_recall in enumerate(report.measured)
-            if measured_recall.recall >= recall
-        ),
-        -1,
-    )
-    chosen, most = factors[first:][:2], report.measured[first:][:2]
-    fewer = measured(chosen, PROBES[:-1]).measured
-    best, ms = most[-1], np.inf
-    for number, last in enumerate(most):
-        start = number * (len(PROBES) - 1)
-        same = [*fewer[start : start + len(PROBES) - 1], last]
-        enough = [measured_recall for measured_recall in same if measured_recall.recall >= recall]
-        expected = _expected_ms(same, enough[0], sample_rows, num_rows) if enough else np.inf
-        if expected < ms:
-            best, ms = enough[0], expected
-    if ms == np.inf:
-        ms = _expected_ms(same, best, sample_rows, num_rows)
-    (description,) = sample.describe_indices()
-    growth = num_rows / sample_rows
+    table.create_index("v", metric=sample.metric, replace=True, **arguments)
+    seconds = sample.train_seconds + time.process_time() - start
+    growth = num_rows / table.count_rows()
+    options, reached, ms = _least_effort(sample, parameters, recall, num_rows)
+    (description,) = table.describe_indices()
     size = int((description.total_size_bytes or 0) * growth)
-    nearest = {"recall": recall} if best.recall >= recall else dict(best.options)
-    candidate = IndexCandidate(parameters, nearest, best.recall, size, ms, seconds * growth)
-    return candidate, report.exact_seconds * growth
+    nearest = {"recall": recall} if reached >= recall else dict(options)
+    return IndexCandidate(parameters, nearest, reached, size, ms, seconds * growth)
+
+
+def _least_effort(
+    sample: _Sample, parameters: Mapping[str, Any], recall: float, num_rows: int
+) -> tuple[Mapping[str, Any], float, float]:
+    """The options that find ``recall`` in the least time, what they find, and the milliseconds.
+
+    The most effort, if none is enough. The least factor of refinement that is enough in all
+    partitions is tried, and the next one, which may need fewer of them.
+    """
+    factors = (None,) if parameters["index_type"] in ("IVF_FLAT", "IVF_SQ") else FACTORS
+    efforts: list[tuple[float, MeasuredRecall]] = []
+    for factor in factors:
+        keys = {} if factor is None else {"refine_factor": factor}
+        in_all = sample.measured({**keys, "nprobes": PROBES[-1]})
+        if in_all.recall < recall and factor != factors[-1]:
+            continue
+        same = {PROBES[-1]: in_all}
+
+        def is_enough(
+            probes: int,
+            keys: Mapping[str, Any] = keys,
+            same: dict[int, MeasuredRecall] = same,
+        ) -> bool:
+            same[probes] = sample.measured({**keys, "nprobes": probes})
+            return same[probes].recall >= recall
+
+        chosen = same[PROBES[bisect_left(PROBES[:-1], True, key=is_enough)]]
+        ms = _expected_ms(list(same.values()), chosen, sample.table.count_rows(), num_rows)
+        efforts.append((ms, chosen))
+        if len(efforts) == 2:
+            break
+    ms, chosen = min(efforts, key=lambda effort: effort[0])
+    return chosen.options, chosen.recall, ms
 
 
 def _expected_ms(
