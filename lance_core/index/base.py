@@ -184,6 +184,9 @@ class IndexType(ABC):
     is_of_json = False
     """True if columns of large binary values must have JSON, which is stored in this type."""
 
+    is_of_list_members = False
+    """True if fields of structs in lists can have such an index: their values are lists, too."""
+
     @abstractmethod
     def accepts(self, kind: pa.DataType) -> bool:
         """True if columns of this type can have such an index."""

@@ -71,7 +71,11 @@ class AllowedRows:
 
 
 class SearchedColumns(Protocol):
-    """The columns of the searched version."""
+    """The columns of the searched version.
+
+    A path leads into structs and lists. The value of a field in lists is the list of its values in
+    a row; a path may leave out the elements of lists.
+    """
 
     def __call__(self, path: str) -> pa.DataType:
         """The storage type of the column at a path; raises `InvalidInputError` without one."""
@@ -79,10 +83,13 @@ class SearchedColumns(Protocol):
     def is_json(self, path: str) -> bool:
         """True if the column at a path has JSON documents; raises as a call does."""
 
+    def short_path(self, path: str) -> str:
+        """The path without the elements of lists; raises as a call does."""
+
     def indexed(self, details_url: str) -> Mapping[str, Sequence[bytes]]:
         """The columns with indices whose details have this type, in their order.
 
-        By path, the details of each segment of these indices.
+        By `short_path`, the details of each segment of these indices.
         """
 
     def scan(self, **options: Any) -> pa.Table:

@@ -64,6 +64,10 @@ class CheckedIndexType(IndexType):
         return bool(self._call("is_of_json", bool, lambda: self.inner.is_of_json))
 
     @property
+    def is_of_list_members(self) -> bool:  # type: ignore[override]  # a constant of the class elsewhere
+        return bool(self._call("is_of_list_members", bool, lambda: self.inner.is_of_list_members))
+
+    @property
     def is_trained(self) -> bool:  # type: ignore[override]  # a constant of the class elsewhere
         return bool(self._call("is_trained", bool, lambda: self.inner.is_trained))
 

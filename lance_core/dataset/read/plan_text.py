@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lance_core.dataset.expressions.filters import Value
 from lance_core.dataset.read import scan
 from lance_core.dataset.read.columns.projection import ROW_ADDRESS, ROW_ID, required, select
+from lance_core.dataset.read.columns.searched_field import searched_field
 from lance_core.dataset.read.output import ordered_scan
 from lance_core.dataset.read.plan import narrowed
 from lance_core.dataset.read.ranking.index_search import IndexSearch
@@ -134,7 +135,8 @@ def ranked_steps(
         steps.append(PlanStep(name, text))
     if num_others:
         steps.append(PlanStep(*query.step(None)))
-    searched = replace(plan, projection=select(plan.schema, [query.column]), limit=None, offset=0)
+    projection = searched_field(plan.schema, query.column).projection(plan.schema, query.column)
+    searched = replace(plan, projection=projection, limit=None, offset=0)
     steps += list(_steps(snapshot, searched, options.filter, is_verbose))[1:]
     return steps
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lance_core.errors import InvalidInputError
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.hookspecs.indices import (
     IndexFolder,
     IndexOutput,
@@ -31,6 +31,7 @@ class TextIndex(IndexType):
     """Text indices; they rank rows and answer no filters."""
 
     is_of_json = True
+    is_of_list_members = True
 
     def accepts(self, kind: pa.DataType) -> bool:
         return is_text(kind) or bool(pa.types.is_large_binary(kind))
@@ -42,7 +43,11 @@ class TextIndex(IndexType):
         BuildParameters.of(parameters)
 
     def check_column(self, kind: pa.DataType, parameters: Mapping[str, Any]) -> None:
-        if BuildParameters.of(parameters).by_element and not is_list(kind):
+        if not BuildParameters.of(parameters).by_element:
+            return
+        if is_list(kind) and is_list(kind.value_type):
+            raise UnsupportedFeatureError("text indices of the elements of lists in lists")
+        if not is_list(kind):
             raise InvalidInputError(
                 f"document_granularity='list_element' is for lists: values have the type {kind}"
             )

@@ -205,7 +205,7 @@ class _Columns:
         """
         if self._searched is None:
             return False
-        indexed = self._indexed().get(column, set())
+        indexed = self._indexed().get(self._searched.short_path(column), set())
         if granularity is None:
             if len(indexed) > 1:
                 raise InvalidInputError(
@@ -214,8 +214,11 @@ class _Columns:
                 )
             return True in indexed
         by_element = granularity is DocumentGranularity.LIST_ELEMENT
-        if by_element and not is_list(self._searched(column)):
+        data_type = self._searched(column)
+        if by_element and not is_list(data_type):
             raise InvalidInputError(f"column {column!r} has no lists whose elements are searched")
+        if by_element and is_list(data_type.value_type):
+            raise UnsupportedFeatureError("searches for the elements of lists in lists")
         if indexed and by_element not in indexed:
             raise InvalidInputError(
                 f"the text index of column {column!r} has another granularity than "

@@ -15,7 +15,7 @@ import pytest
 
 import lance_core
 import lance_core.query
-from lance_core.errors import IndexWarning, InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from tests.text.corpus import texts
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
@@ -132,21 +132,90 @@ def test_both_refuse_the_same_queries(tmp_path: Path, query: Any, text: str) -> 
             library.dataset(uri).to_table(full_text_query=query(library.query))
 
 
-def test_an_index_of_texts_in_structs_in_lists_stays_as_it_is(tmp_path: Path) -> None:
-    structs = pa.array([[{"x": "w0 w1"}, {"x": "w2"}]] * 5)
+def structs(rows: int, seed: int) -> pa.Table:
+    """The texts of `table` in structs in lists, some of which are null, and in lists in lists."""
+    lists = table(rows, seed, pa.list_(pa.string()))["l"].to_pylist()
+    members = [
+        own and [None if text == "" else {"y": 1, "x": text} for text in own] for own in lists
+    ]
+    nested = [own and [own[:1], None, own[1:]] for own in lists]
+    struct = pa.struct({"y": pa.int64(), "x": pa.string()})
+    columns = {
+        "id": range(rows),
+        "s": pa.array(members, pa.large_list(struct)),
+        "ll": pa.array(nested, pa.list_(pa.list_(pa.string()))),
+    }
+    return pa.table(columns)
+
+
+@pytest.mark.parametrize(("builder", "other"), [(lance, lance_core), (lance_core, lance)])
+@pytest.mark.parametrize("granularity", [None, LIST_ELEMENT])
+def test_texts_in_structs_in_lists_are_searched_in_the_index_of_the_other(
+    tmp_path: Path, builder: Any, other: Any, granularity: Any
+) -> None:
     uri = str(tmp_path / "t")
-    lance_core.write_dataset(pa.table({"s": structs, "t": ["w0"] * 5}), uri)
-    lance.dataset(uri).create_scalar_index("s.x", "INVERTED")
-    lance_core.dataset(uri).create_scalar_index("t", "INVERTED")
-    lance_core.write_dataset(pa.table({"s": structs, "t": ["w0"] * 5}), uri, mode="append")
-    ours = lance_core.dataset(uri)
-    with pytest.warns(IndexWarning, match=r"index 's\.x_idx' is not optimized: .*lists"):
-        ours.optimize.optimize_indices()
-    with pytest.raises(UnsupportedFeatureError, match="not a struct"):
-        ours.create_scalar_index("s.item.x", "INVERTED")
-    with pytest.raises(InvalidInputError, match="not a struct"):
-        ours.to_table(full_text_query="w0")
-    query = lance_core.query.MatchQuery("w0", "t")
-    assert lance_core.dataset(uri).to_table(full_text_query=query).num_rows == 10
-    their_query = lance.query.MatchQuery("w0", "s.x")
-    assert lance.dataset(uri).to_table(full_text_query=their_query).num_rows == 10
+    lance_core.write_dataset(structs(ROWS, 1), uri, max_rows_per_file=70)
+    options = {} if granularity is None else {"document_granularity": granularity}
+    builder.dataset(uri).create_scalar_index("s.x", "INVERTED", with_position=True, **options)
+    name = "s.x_idx" if granularity is None else "s.x_list_element_idx"
+    for library in (lance, lance_core):
+        (index,) = library.dataset(uri).describe_indices()
+        assert (index.name, index.field_names) == (name, ["s.item.x"])
+    assert_same_members(uri)
+    lance_core.write_dataset(structs(40, 2), uri, mode="append")
+    other.dataset(uri).optimize.optimize_indices(num_indices_to_merge=0)
+    other.dataset(uri).delete("id % 11 = 3")
+    assert_same_members(uri)
+    other.dataset(uri).optimize.compact_files()
+    assert_same_members(uri)
+
+
+def assert_same_members(uri: str) -> None:
+    for text in ("w0", "w1 w2"):
+        found = []
+        for library, column in ((lance, "s.x"), (lance_core, "s.x"), (lance_core, "s.item.x")):
+            query = library.query.MatchQuery(text, column)
+            table = library.dataset(uri).to_table(["id"], full_text_query=query)
+            rows = (
+                (row["id"], *row.get("_doc_index", ()), row["_score"]) for row in table.to_pylist()
+            )
+            found.append(sorted(rows))
+        assert found[0]
+        assert found[1] == found[2]
+        assert [row[:-1] for row in found[1]] == [row[:-1] for row in found[0]]
+        ours, theirs = ([row[-1] for row in own] for own in found[:2])
+        assert ours == pytest.approx(theirs, rel=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore::lance_core.errors.IndexWarning")
+@pytest.mark.parametrize("column", ["s.x", "ll"])
+def test_both_find_the_same_texts_in_nested_lists_without_an_index(
+    tmp_path: Path, column: str
+) -> None:
+    uri = str(tmp_path / "t")
+    lance_core.write_dataset(structs(ROWS, 1), uri)
+    found = []
+    for library in (lance, lance_core, lance_core):
+        query = library.query.MatchQuery("w0 w5", column)
+        table = library.dataset(uri).to_table(["id"], full_text_query=query)
+        found.append({row["id"]: row["_score"] for row in table.to_pylist()})
+        if len(found) == 2:  # an index that pylance does not build for lists in lists
+            lance_core.dataset(uri).create_scalar_index(column, "INVERTED", stem=False)
+    assert found[1] == pytest.approx(found[0], rel=1e-5)
+    assert found[2].keys() == found[1].keys()
+
+
+def test_elements_of_lists_in_lists_and_other_indices_in_lists_are_refused(tmp_path: Path) -> None:
+    dataset = lance_core.write_dataset(structs(ROWS, 1), tmp_path / "t")
+    for name in ("ll", "s.x"):
+        with pytest.raises(UnsupportedFeatureError, match=r"in lists|not a struct"):
+            dataset.create_scalar_index(
+                name,
+                "INVERTED" if name == "ll" else "LABEL_LIST",
+                **({"document_granularity": "list_element"} if name == "ll" else {}),
+            )
+    query = lance_core.query.MatchQuery("w0", "ll", document_granularity=LIST_ELEMENT)
+    with pytest.raises(UnsupportedFeatureError, match="lists in lists"):
+        dataset.to_table(full_text_query=query)
+    with pytest.raises(InvalidInputError, match=r"'s\.z'|s\.z"):
+        dataset.to_table(full_text_query=lance_core.query.MatchQuery("w0", "s.z"))

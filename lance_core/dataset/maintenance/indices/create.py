@@ -46,7 +46,7 @@ from lance_core.index.base import TooFewRowsError
 from lance_core.index.files import Progress, no_progress
 from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins import get_manager
-from lance_core.schema.path import quoted
+from lance_core.schema.path import parse_path, quoted
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.indices.index_coverage import SYSTEM_INDICES
 from lance_core.table.indices.index_metadata import IndexMetadata
@@ -303,7 +303,7 @@ def drop(snapshot: Snapshot, name: str) -> Snapshot:
 
 def _unquoted_path(request: IndexRequest) -> str:
     """The path in the name of an index: quoted, as in pylance, only where dots are ambiguous."""
-    names = [field.name for field in request.lineage]
+    names = parse_path(request.path)
     if not any("." in name for name in names):
         return ".".join(names)
     return ".".join(quoted(name) for name in names)

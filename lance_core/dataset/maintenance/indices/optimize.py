@@ -207,8 +207,9 @@ class _Change:
     def write(self, writer: SegmentWriter) -> IndexMetadata:
         snapshot, spec, source = writer.snapshot, self.spec, self.source
         lineage = snapshot.schema.lineage(snapshot.schema.path_of(source.fields[0]))
-        if not all(field.is_struct for field in lineage[:-1]):
-            raise IndexNotWrittenError("columns inside of lists and maps are not read for indices")
+        is_readable = [field.is_struct or field.is_list for field in lineage[:-1]]
+        if not all(is_readable):
+            raise IndexNotWrittenError("columns inside of maps are not read for indices")
         covered = self.fragments | covered_now(snapshot, *self.merged)
         uuid = writer.environment.new_uuid()
         draft = successor_draft(snapshot, spec, source, covered, uuid)

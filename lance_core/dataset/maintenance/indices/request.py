@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lance_core.dataset.read.columns.searched_field import SearchedField, lineage_of, short_path
 from lance_core.dataset.read.sources.prefilter.stored_indices import index_type
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.index_config import IndexConfig
@@ -24,7 +25,6 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins import get_manager
 from lance_core.plugins.known_plugins import EXTRA_OF_INDEX_TYPE
 from lance_core.schema import Field, Schema
-from lance_core.schema.path import format_path
 
 _UNSUPPORTED = frozenset(
     {"fm", "rtree", "minhashlsh", "vector", "scalar"}
@@ -35,7 +35,7 @@ _UNSUPPORTED = frozenset(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexRequest:
-    """A checked request: the field after the structs around it, the type, and its parameters."""
+    """A checked request: the field after those around it, the type, and its parameters."""
 
     lineage: tuple[Field, ...]
     spec: IndexTypeSpec
@@ -49,8 +49,8 @@ class IndexRequest:
 
     @property
     def path(self) -> str:
-        """The path of the indexed field."""
-        return format_path([field.name for field in self.lineage])
+        """The path of the indexed field, without the elements of lists around it."""
+        return short_path(self.lineage)
 
 
 def index_request(
@@ -77,17 +77,23 @@ def index_request(
     spec = spec_named(kind)
     if spec.kinds:
         parameters = {"kind": _kind_of(spec, kind), **parameters}
-    type_, field = index_type(spec), lineage[-1]
-    path = format_path([part.name for part in lineage])
-    is_binary = type_.is_of_json and pa.types.is_large_binary(field.storage_type)
-    is_accepted = type_.accepts(field.storage_type) and (field.is_json or not is_binary)
+    type_, field, values = index_type(spec), lineage[-1], SearchedField.of(lineage).type
+    path = short_path(lineage)
+    for outer in lineage[:-1]:
+        if not outer.is_struct and not type_.is_of_list_members:
+            raise UnsupportedFeatureError(
+                f"column {path!r} is inside of {outer.name!r}, which is not a struct but "
+                f"{outer.arrow_type}, for an index of type {spec.label}"
+            )
+    is_binary = type_.is_of_json and pa.types.is_large_binary(values)
+    is_accepted = type_.accepts(values) and (field.is_json or not is_binary)
     if field.is_blob or not is_accepted:
         raise InvalidTypeError(
             f"column {path} cannot have an index of type {spec.label}: its values have the type "
             f"{field.arrow_type}{' and are blobs' if field.is_blob else ''}"
         )
     type_.check_parameters(parameters)
-    type_.check_column(field.storage_type, parameters)
+    type_.check_column(values, parameters)
     is_stable = snapshot.manifest.uses_stable_row_ids
     if is_stable and not type_.accepts_stable_row_ids(type_.details_of(parameters)):
         raise UnsupportedFeatureError(
@@ -124,11 +130,11 @@ def spec_named(kind: str) -> IndexTypeSpec:
 
 
 def indexed_field(schema: Schema, column: str | Sequence[str]) -> tuple[Field, ...]:
-    """The field at the path ``column``, after the structs around it.
+    """The field at the path ``column``, after the structs and lists around it.
 
-    The case of letters is ignored if no field has exactly this path. Raises `ColumnNotFoundError`
-    for no field and for several, and `UnsupportedFeatureError` for several columns and for a field
-    in a list or map.
+    The path may leave out the elements of lists. The case of letters is ignored if no field has
+    exactly this path. Raises `ColumnNotFoundError` for no field and for several, and
+    `UnsupportedFeatureError` for several columns and for a field in a map.
     """
     if not isinstance(column, str):
         if not isinstance(column, Sequence) or not all(isinstance(name, str) for name in column):
@@ -138,17 +144,17 @@ def indexed_field(schema: Schema, column: str | Sequence[str]) -> tuple[Field, .
         column = column[0]
     lineage = _exact(schema, column) or _ignoring_case(schema, column)
     for field in lineage[:-1]:
-        if not field.is_struct:
+        if not (field.is_struct or field.is_list):
             raise UnsupportedFeatureError(
-                f"column {column!r} is inside of {field.name!r}, which is not a struct but "
-                f"{field.arrow_type}"
+                f"column {column!r} is inside of {field.name!r}, which is not a struct or a list "
+                f"but {field.arrow_type}"
             )
     return lineage
 
 
 def _exact(schema: Schema, column: str) -> tuple[Field, ...]:
     try:
-        return schema.lineage(column)
+        return lineage_of(schema, column)
     except InvalidInputError:  # not a path
         return ()
 

@@ -17,6 +17,7 @@ from lance_core.dataset.read.columns.projection import (
     Output,
     Projection,
 )
+from lance_core.dataset.read.columns.searched_field import SearchedField
 from lance_core.dataset.read.fragments.span import Span
 from lance_core.dataset.read.plan import ScanPlan
 from lance_core.dataset.read.scan import scan_windows
@@ -59,9 +60,9 @@ _HIGH_BITS = np.uint64(32)
 class FragmentRows:
     """The live rows of ``fragments`` with the values of one field.
 
-    ``lineage``: the field after the structs around it, outermost first. ``with_row_ids``: True for
-    row ids as row numbers, False for row addresses. ``advance`` is called with numbers of rows that
-    were read. ``spans``: the physical rows that are read; None for all.
+    ``lineage``: the field after the structs and lists around it, outermost first. ``with_row_ids``:
+    True for row ids as row numbers, False for row addresses. ``advance`` is called with numbers of
+    rows that were read. ``spans``: the physical rows that are read; None for all.
     """
 
     snapshot: Snapshot
@@ -73,8 +74,8 @@ class FragmentRows:
 
     @property
     def type(self) -> pa.DataType:
-        """The type of the column in files."""
-        return self.lineage[-1].storage_type
+        """The type of the column in files; lists of it for a field inside of lists."""
+        return self._field.type
 
     @property
     def num_rows(self) -> int:
@@ -82,6 +83,10 @@ class FragmentRows:
         if self.spans is not None:
             return sum(span.stop - span.start for span in self.spans)
         return sum(map(self.snapshot.live_rows, self.fragments))
+
+    @property
+    def _field(self) -> SearchedField:
+        return SearchedField.of(self.lineage)
 
     def batches(self) -> Iterator[IndexBatch]:
         """All rows in the order of fragments and offsets, in few batches.
@@ -109,8 +114,9 @@ class FragmentRows:
         if not pa.types.is_dictionary(self.type):  # their dictionaries differ
             table = pa.Table.from_batches(parts)
             joined = fitting_batches(table, table.schema)
+        field = self._field
         for batch in joined:
-            values = to_storage(batch.column(0), binary_json(self.lineage[-1]))
+            values = field.values(to_storage(batch.column(0), binary_json(field.read)))
             yield IndexBatch(values, to_numpy(batch.column(1)))
 
     def _plan(self) -> ScanPlan:
@@ -120,11 +126,10 @@ class FragmentRows:
         if top.name in (ROW_ID, ROW_ADDRESS):
             raise InvalidInputError(f"column {top.name!r} has the name of a meta column")
         stored = tuple(map(binary_json, project_lineages([self.lineage])))
-        leaf = binary_json(self.lineage[-1])
-        value = pa.field("value", leaf.arrow_type)
-        path = tuple(field.name for field in self.lineage)
+        field = self._field
+        value = pa.field("value", binary_json(field.read).arrow_type)
         schema = replace(snapshot.schema, fields=stored)
-        outputs = [Output(value, path), Output(META_FIELDS[meta], (meta,))]
+        outputs = [Output(value, field.names), Output(META_FIELDS[meta], (meta,))]
         spans = self.spans
         if spans is None:
             spans = tuple(

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from lance_core.concurrency.fork_safe import cached_property
 from lance_core.dataset.read import scan
 from lance_core.dataset.read.columns.projection import ROW_ADDRESS, select
+from lance_core.dataset.read.columns.searched_field import searched_field
 from lance_core.dataset.read.columns.widths import probable_bytes
 from lance_core.dataset.read.ranking.rank_indices import live_rows, rank_index
 from lance_core.dataset.read.ranking.rank_values import (
@@ -166,7 +167,7 @@ class IndexSearch:
     def _few_rows(self) -> int:
         """Rows whose values are read in less time than the index takes, about."""
         numbers = tuning().ranking
-        width = probable_bytes(select(self._covered.schema, [self._query.column]).fields)
+        width = probable_bytes([searched_field(self._covered.schema, self._query.column).read])
         if self._snapshot.is_io_bound:
             width = max(width, numbers.request_bytes)
         return min(numbers.few_rows, numbers.few_bytes // max(1, width))

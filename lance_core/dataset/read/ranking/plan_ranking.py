@@ -16,8 +16,8 @@ from lance_core.dataset.read.columns.projection import (
     Columns,
     Output,
     queryable,
-    stored_column,
 )
+from lance_core.dataset.read.columns.searched_field import searched_field, short_path
 from lance_core.dataset.read.ranking.ranked_scan import (
     ELEMENT_POSITIONS,
     QUERY_INDEX,
@@ -162,16 +162,13 @@ class _Columns:
         self._run = run
 
     def __call__(self, path: str) -> pa.DataType:
-        schema = self._snapshot.schema
-        known: dict[str, pa.DataType] = schema.derived("searched_columns", dict)
-        if path not in known:
-            stored_column(schema, path)  # raises with a suggestion
-            known[path] = schema.lineage(path)[-1].storage_type
-        return known[path]
+        return searched_field(self._snapshot.schema, path).type
 
     def is_json(self, path: str) -> bool:
-        self(path)  # raises without one
-        return bool(self._snapshot.schema.lineage(path)[-1].is_json)
+        return bool(searched_field(self._snapshot.schema, path).lineage[-1].is_json)
+
+    def short_path(self, path: str) -> str:
+        return short_path(searched_field(self._snapshot.schema, path).lineage)
 
     def indexed(self, details_url: str) -> Mapping[str, Sequence[bytes]]:
         key, schema = details_key(details_url), self._snapshot.schema
@@ -181,7 +178,8 @@ class _Columns:
             if index.fields and own is not None and details_key(own.type_url) == key:
                 details.setdefault(index.fields[0], []).append(own.value)
         ids = [field.id for field in schema.walk() if field.id in details]
-        return {schema.path_of(id_): details[id_] for id_ in ids}
+        lineages = [(id_, schema.lineage(schema.path_of(id_))) for id_ in ids]
+        return {short_path(lineage): details[id_] for id_, lineage in lineages}
 
     def scan(self, **options: Any) -> pa.Table:
         return self._run(self._snapshot, options_of(options))

@@ -9,16 +9,15 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
+from lance_core.dataset.read.columns.searched_field import searched_field
 from lance_core.dataset.read.sources.prefilter.stored_indices import open_index
 from lance_core.dataset.read.sources.prefilter.usable_indices import usable_indices, warn_of_failure
-from lance_core.dataset.read.sources.pruning import field_at
 from lance_core.dataset.read.sources.row_locations import addresses_at, live_locations
 from lance_core.errors import CorruptFileError, InvalidInputError, LanceError
 from lance_core.index.base import RowNumbers
 from lance_core.index.ranking import AllowedRows, Hits, RankedIndex, merged
 from lance_core.index.type_checks import unchecked
 from lance_core.lazy_dataclass import dataclass
-from lance_core.schema.path import parse_path
 from lance_core.table.indices.row_flags import RowFlags
 
 if TYPE_CHECKING:
@@ -68,8 +67,8 @@ def column_indices(snapshot: Snapshot, column: str) -> Sequence[UsableIndex]:
     """The indices of a column that cover rows, also those that do not rank."""
     if snapshot.file.index_section is None:
         return ()
-    field = field_at(snapshot, parse_path(column))
-    return () if field is None else usable_indices(snapshot).of_field(snapshot, field.id)
+    field = searched_field(snapshot.schema, column).lineage[-1]
+    return usable_indices(snapshot).of_field(snapshot, field.id)
 
 
 def _opened(snapshot: Snapshot, index: UsableIndex) -> tuple[RankedIndex, ...]:

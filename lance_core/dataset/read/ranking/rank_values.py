@@ -17,8 +17,8 @@ from lance_core.dataset.read.columns.projection import (
     Output,
     Projection,
     required,
-    select,
 )
+from lance_core.dataset.read.columns.searched_field import searched_field
 from lance_core.dataset.read.columns.widths import probable_bytes
 from lance_core.dataset.read.given_rows.take import take_addresses
 from lance_core.dataset.read.scan_tuning import tuning
@@ -42,12 +42,13 @@ def rank_spans(snapshot: Snapshot, plan: ScanPlan, query: RankedQuery) -> Sequen
 
 def values_of(snapshot: Snapshot, plan: ScanPlan, column: str) -> Iterator[tuple[pa.Array, Any]]:
     """The values of all rows of ``plan``, and their addresses; its projection is not used."""
-    projection = select(plan.schema, [column], [ROW_ADDRESS])
+    field = searched_field(plan.schema, column)
+    projection = field.projection(plan.schema, column, [ROW_ADDRESS])
     size = tuning().ranking.window_rows
     plan = replace(plan, projection=projection, batch_size=size, limit=None, offset=0)
     for batch in scan.scan_batches(snapshot, plan):
         values, addresses = batch.columns
-        yield _storage(values), addresses.to_numpy()
+        yield field.values(_storage(values)), addresses.to_numpy()
 
 
 def rank_rows(
@@ -79,13 +80,14 @@ def _values_at(
     snapshot: Snapshot, plan: ScanPlan, column: str, addresses: Addresses
 ) -> Iterator[tuple[pa.Array, Addresses]]:
     """The values of the rows at ``addresses`` as they are stored, in parts, with the addresses."""
-    limits, projection = tuning().ranking, select(plan.schema, [column])
+    limits, field = tuning().ranking, searched_field(plan.schema, column)
+    projection = field.projection(plan.schema, column)
     width = max(1, probable_bytes(projection.fields))
     step = max(1, min(limits.taken_rows, limits.taken_bytes // width))
     for start in range(0, len(addresses), step):
         rows = addresses[start : start + step]
         taken = take_addresses(snapshot, rows.astype(np.int64), projection)
-        yield _storage(combine_chunks(taken.column(0))), rows
+        yield field.values(_storage(combine_chunks(taken.column(0)))), rows
 
 
 def stored_columns(

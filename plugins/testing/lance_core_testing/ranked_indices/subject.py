@@ -180,6 +180,9 @@ class _OneColumn:
     def __call__(self, path: str) -> pa.DataType:
         return {COLUMN: self._kind}[path]
 
+    def short_path(self, path: str) -> str:
+        return path
+
     def is_json(self, path: str) -> bool:
         return False
 

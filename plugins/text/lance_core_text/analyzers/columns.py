@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lance_core.hookspecs.analyzers import Integers
 from lance_core.hookspecs.indices import RowNumbers
 from lance_core_text.analyzers.analyze import AnalyzedTexts, analyze_texts
 from lance_core_text.analyzers.json_documents import analyze_documents, is_json
@@ -17,8 +18,8 @@ from lance_core_text.postings.numbered_runs import numbered_runs
 
 
 def is_text(data_type: pa.DataType) -> bool:
-    """True for strings, and lists of them; other columns that are searched have JSON."""
-    if is_list(data_type):
+    """True for strings, lists of them, and lists in lists; others that are searched are JSON."""
+    while is_list(data_type):
         data_type = data_type.value_type
     return bool(pa.types.is_string(data_type) or pa.types.is_large_string(data_type))
 
@@ -33,8 +34,9 @@ def analyze_column(
 ) -> AnalyzedTexts:
     """The terms of each row, one row a document.
 
-    The texts of a list are as one, with spaces between them, in which offsets are. Raises
-    `PluginNotFoundError` if the analyzer is missing. ``with_offsets``: as in `analyze_texts`.
+    The texts of a list, and of lists in it, are as one, with spaces between them, in which offsets
+    are. Raises `PluginNotFoundError` if the analyzer is missing. ``with_offsets``: as in
+    `analyze_texts`.
     """
     if is_json(parameters):
         return analyze_documents(values, parameters)
@@ -55,16 +57,17 @@ class ElementTexts(NamedTuple):
 
 
 def element_texts(lists: pa.Array, rows: npt.NDArray[Any]) -> ElementTexts:
-    """The elements of ``lists``, which are those of ``rows``."""
-    lengths = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    """The elements of ``lists``, which are those of ``rows``; no lists in lists."""
+    lengths = _lengths(lists)
     _, positions = numbered_runs(lengths)
     return ElementTexts(lists.flatten(), np.repeat(rows, lengths), positions.astype(np.uint32))
 
 
 def _joined(lists: pa.Array) -> pa.Array:
     """The texts of each list as one. As in pylance, nulls do not count, nor empty first texts."""
-    texts = lists.flatten()
-    lengths = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    while is_list(lists.type.value_type):
+        lists = _without_inner_lists(lists)
+    texts, lengths = lists.flatten(), _lengths(lists)
     owners = np.repeat(np.arange(len(lists)), lengths)
     is_empty = pc.equal(pc.binary_length(texts), 0).fill_null(True).to_numpy(zero_copy_only=False)
     before = np.cumsum(~is_empty)
@@ -75,3 +78,17 @@ def _joined(lists: pa.Array) -> pa.Array:
     parts = texts.filter(pa.array(counts)).cast(pa.large_string())
     made = pa.LargeListArray.from_arrays(pa.array(offsets), parts)
     return pc.binary_join(made, pa.scalar(" ", pa.large_string()))
+
+
+def _without_inner_lists(lists: pa.Array) -> pa.Array:
+    """Lists of the elements of all lists in each list."""
+    inner = lists.flatten()
+    before = np.append(0, np.cumsum(_lengths(inner)))
+    offsets = before[np.append(0, np.cumsum(_lengths(lists)))]
+    return pa.LargeListArray.from_arrays(pa.array(offsets), inner.flatten())
+
+
+def _lengths(lists: pa.Array) -> Integers:
+    """The number of elements of each list, 0 for nulls."""
+    lengths: Integers = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    return lengths.astype(np.int64)
