@@ -43,7 +43,9 @@ def test_the_examples_of_a_page_run_in_a_session(
     assert names["spark"] is spark
     assert stopped == [spark]
     assert list(folder.glob("*.lance"))
-    assert [view for view in ("numbers", "orders") if spark.catalog.dropTempView(view)]
+    for view in ("numbers", "orders"):
+        spark.catalog.dropTempView(view)
+    assert not spark.catalog.listTables()
     for made in [*folder.glob("*.lance"), *folder.glob("*.parquet")]:
         shutil.rmtree(made)
 

@@ -8,7 +8,8 @@ To write in other threads than the main one, import this package first.
 table. `create_index` indexes a column. `compact` and `LanceTable` compact tables. `lookup_join`
 joins a data frame with the rows that have its keys, `nearest_join` one of vectors with the nearest
 rows. `search` returns the rows that match a text query best. `upsert_batches` upserts the batches
-of a stream.
+of a stream. `register_table` gives a table a name in Spark's catalog, and `sql` changes it by
+statements.
 """
 
 import importlib
@@ -17,6 +18,8 @@ from typing import TYPE_CHECKING
 import lance_core_spark.thread_sessions  # noqa: F401  # lets data frames be written in any thread
 
 if TYPE_CHECKING:
+    from lance_core_spark.catalog.registered import register_table, unregister_table
+    from lance_core_spark.catalog.statements import sql
     from lance_core_spark.frames import count_rows, lance_schema, read, table_changes
     from lance_core_spark.source import LanceSource
     from lance_core_spark.stream.upsert import upsert_batches
@@ -41,8 +44,11 @@ __all__ = [
     "lookup_join",
     "nearest_join",
     "read",
+    "register_table",
     "search",
+    "sql",
     "table_changes",
+    "unregister_table",
     "upsert_batches",
 ]
 
@@ -61,8 +67,11 @@ def __getattr__(name: str) -> object:
         "lookup_join": "table.lookup_join",
         "nearest_join": "table.nearest_join",
         "read": "frames",
+        "register_table": "catalog.registered",
         "search": "table.search",
+        "sql": "catalog.statements",
         "table_changes": "frames",
+        "unregister_table": "catalog.registered",
         "upsert_batches": "stream.upsert",
     }
     if name not in modules:

@@ -108,6 +108,13 @@ def _frame(
     return spark.read.format("lance").options(**options).load(path)
 
 
+def option_texts(
+    columns: Sequence[str] | None, options: dict[str, object]
+) -> dict[str, str | Secret]:
+    """The arguments of `read` as texts of options; ``options`` are removed from their dict."""
+    return {**_take_texts(options), **_columns(columns)}
+
+
 def _take_texts(options: dict[str, object]) -> dict[str, str | Secret]:
     """`_texts` of ``options``, which are removed there: frames of errors show no secret."""
     texts = _texts(options)

@@ -56,9 +56,9 @@ _OF_CATALOG = frozenset({"location", "provider", "owner", "comment", "is_managed
 """Properties of tables of Spark's catalog, which Spark passes to the data source as options."""
 
 _NO_CATALOG = (
-    "Tables of Spark's catalog are not supported; use spark.read.format('lance').load(path), "
-    "df.write.format('lance').save(path), or CREATE TEMPORARY VIEW name USING lance "
-    "OPTIONS (path '...')"
+    "Spark's catalog hands no path to Python data sources: use lance_core_spark.register_table, "
+    "spark.read.format('lance').load(path), df.write.format('lance').save(path), or CREATE "
+    "TEMPORARY VIEW name USING lance OPTIONS (path '...')"
 )
 
 _UNSUPPORTED = {"tag", "branch", "table_id", "namespace_impl"}
@@ -121,9 +121,7 @@ class OptionReader:
                 raise UnsupportedFeatureError("one table at a time: load() takes one path")
             path = listed[0]
         if path is None:
-            raise InvalidInputError(
-                f"no path was given, which Spark's catalog does not pass on. {_NO_CATALOG}"
-            )
+            raise InvalidInputError(f"no path was given. {_NO_CATALOG}")
         return str(path)
 
     def storage(self, uri: str) -> dict[str, str | Secret]:
@@ -143,7 +141,7 @@ class OptionReader:
         for name in sorted(self._unread.keys() - _IGNORED - _OF_SPARK):
             if name in _OF_CATALOG:
                 raise UnsupportedFeatureError(
-                    f"Spark's catalog passed the option {name!r} of a table. {_NO_CATALOG}"
+                    f"{name!r} is a property of a table in the catalog. {_NO_CATALOG}"
                 )
             if name in _UNSUPPORTED:
                 raise UnsupportedFeatureError(f"the option {name!r} is not supported yet")

@@ -1,0 +1,1 @@
+"""Tables in Spark's catalog: their registration, and SQL that changes them."""
