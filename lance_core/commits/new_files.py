@@ -8,7 +8,7 @@ Files of a base path are not checked: no cleanup of this table removes them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from lance_core.errors import CommitFileMissingError, ObjectNotFoundError
@@ -63,7 +63,8 @@ def new_files(file: ManifestFile, before: ManifestFile | None) -> list[NewFile]:
             for data_file in fragment.files
             if data_file.base_id is None
         }
-        known = _paths(before, _predecessor(before, fragment.id))
+        predecessor = _predecessor(before, fragment.id)
+        known = () if predecessor is None else _paths(before, predecessor)
         for path in _paths(file, fragment):
             if path not in known:
                 files[path] = NewFile(path, sizes.get(path))
@@ -77,15 +78,15 @@ def _predecessor(before: ManifestFile | None, number: int) -> Fragment | None:
     return before.manifest.fragments.by_id(number)
 
 
-def _paths(file: ManifestFile | None, fragment: Fragment | None) -> set[str]:
-    if file is None or fragment is None:
-        return set()
-    references = fragment_references(file.manifest, fragment)
-    return {
+def _paths(file: ManifestFile | None, fragment: Fragment) -> Collection[str]:
+    """The files in the table's folders that a fragment of ``file`` names."""
+    if file is None:
+        return ()
+    return [
         reference.path
-        for reference in references
+        for reference in fragment_references(file.manifest, fragment)
         if not reference.is_folder and reference.base_id is None
-    }
+    ]
 
 
 def _problem(store: ObjectStore, new_file: NewFile) -> CommitFileMissingError | None:

@@ -121,7 +121,11 @@ def drop_fields(schema: Schema, paths: Sequence[str]) -> Schema:
     `UnsupportedFeatureError` for a member of a packed struct, whose members share a column.
     """
     ids = []
+    plain_ids = schema.plain_ids
     for path in paths:
+        if path in plain_ids:
+            ids.append(plain_ids[path])
+            continue
         lineage = schema.lineage(path)
         if not lineage:
             raise InvalidInputError(f"Column {path} does not exist in the dataset")
@@ -129,7 +133,7 @@ def drop_fields(schema: Schema, paths: Sequence[str]) -> Schema:
             raise UnsupportedFeatureError(f"column {path} is a member of a packed struct")
         ids.append(lineage[-1].id)
     left = schema.without_ids(ids)
-    if schema.fields and not left.fields:
+    if schema.num_fields and not left.num_fields:
         raise InvalidInputError("Cannot drop all columns from a dataset")
     return left
 

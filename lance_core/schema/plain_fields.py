@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -63,6 +64,10 @@ class PlainFields(NamedTuple):
         """The fields at ``positions``."""
         columns: list[npt.NDArray[Any]] = [column[positions] for column in self[1:]]
         return PlainFields(self.text, *columns)
+
+    def without(self, ids: Iterable[int]) -> PlainFields:
+        """The fields without those with one of the ``ids``."""
+        return self.select(np.flatnonzero(~np.isin(self.ids, list(ids))))
 
     def first_of_types(self) -> tuple[Field, ...]:
         """The first field of each type, in order."""

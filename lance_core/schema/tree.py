@@ -195,6 +195,17 @@ class Schema:
         return plain.ids.tolist() if plain else [field.id for field in self.walk()]
 
     @property
+    def plain_ids(self) -> Mapping[str, int]:
+        """The ids of the fields by name; of equal names the first counts. Empty: see `is_plain`."""
+        plain = self._plain
+        if plain is None:
+            return {}
+        return self.derived(
+            "plain ids",
+            lambda: dict(zip(plain.names()[::-1], plain.ids[::-1].tolist(), strict=True)),
+        )
+
+    @property
     def max_field_id(self) -> int:
         """The highest id, -1 if there are no fields."""
         return max(self.field_ids, default=UNASSIGNED)
@@ -255,6 +266,15 @@ class Schema:
                 raise InvalidInputError(f"there is no column {path!r}; columns: {there}")
         return dataclasses.replace(self, fields=project_lineages(lineages))
 
+    def with_metadata(self, metadata: Mapping[str, str]) -> Schema:
+        """The same fields with other metadata; the schema itself if it has this metadata."""
+        if metadata == self.metadata:
+            return self
+        plain = self._plain
+        if plain is not None:
+            return Schema.from_plain(plain, metadata)
+        return dataclasses.replace(self, metadata=metadata)
+
     def with_changed_fields(self, change: Callable[[Field], Field]) -> Schema:
         """This schema with ``change`` applied to its fields; itself if no field changes.
 
@@ -268,6 +288,9 @@ class Schema:
 
     def without_ids(self, ids: Iterable[int]) -> Schema:
         """The schema without these fields; a parent that loses all children is removed too."""
+        plain = self._plain
+        if plain is not None:
+            return Schema.from_plain(plain.without(ids), self.metadata)
         return dataclasses.replace(self, fields=without_ids(self.fields, frozenset(ids)))
 
 

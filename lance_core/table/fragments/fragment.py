@@ -89,23 +89,26 @@ class Fragment:
     @classmethod
     def from_proto(cls, message: table_pb2.DataFragment, keep_unknown: bool = True) -> Fragment:
         """Decode a message; pass ``keep_unknown=False`` only if it has no unknown fields."""
+        arms = (
+            message.WhichOneof("row_id_sequence"),
+            message.WhichOneof("last_updated_at_version_sequence"),
+            message.WhichOneof("created_at_version_sequence"),
+        )
+        row_ids, updated, created = [arm and _sequence(message, arm) for arm in arms]
+        overlays = message.overlays
         return cls(
             id=message.id,
-            files=tuple(DataFile.from_proto(file, keep_unknown) for file in message.files),
+            files=tuple([DataFile.from_proto(file, keep_unknown) for file in message.files]),
             deletion_file=(
                 DeletionFile.from_proto(message.deletion_file, keep_unknown)
                 if message.HasField("deletion_file")
                 else None
             ),
             physical_rows=message.physical_rows or None,
-            row_ids=_sequence(message, message.WhichOneof("row_id_sequence")),
-            last_updated_at_versions=_sequence(
-                message, message.WhichOneof("last_updated_at_version_sequence")
-            ),
-            created_at_versions=_sequence(
-                message, message.WhichOneof("created_at_version_sequence")
-            ),
-            overlays=tuple(overlay.SerializeToString() for overlay in message.overlays),
+            row_ids=row_ids,
+            last_updated_at_versions=updated,
+            created_at_versions=created,
+            overlays=tuple([part.SerializeToString() for part in overlays]) if overlays else (),
             unknown=unknown_fields(message) if keep_unknown else b"",
         )
 
@@ -124,12 +127,11 @@ class Fragment:
                 getattr(message, f"external_{name}").CopyFrom(sequence.to_proto())
         for overlay in self.overlays:
             message.overlays.add().MergeFromString(overlay)
-        message.MergeFromString(self.unknown)
+        if self.unknown:
+            message.MergeFromString(self.unknown)
         return message
 
 
-def _sequence(message: table_pb2.DataFragment, arm: str | None) -> Sequence:
-    if arm is None:
-        return None
+def _sequence(message: table_pb2.DataFragment, arm: str) -> Sequence:
     value = getattr(message, arm)
     return value if isinstance(value, bytes) else ExternalFile.from_proto(value)

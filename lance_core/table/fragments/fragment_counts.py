@@ -201,7 +201,7 @@ def _parsed(raw: Sequence[bytes]) -> tuple[Int64Array, tuple[int, ...]]:
             message.deletion_file.num_deleted_rows,
             message.HasField("deletion_file"),
             len(message.files),
-            min(_MAX, sum(file.file_size_bytes for file in message.files)),
+            min(_MAX, sum([file.file_size_bytes for file in message.files])),
         )
         for message in fragment_messages(raw)
     ]

@@ -200,6 +200,8 @@ def max_fragment_id(base: Manifest) -> int | None:
 def check_new_fields(before: Schema, after: Draft) -> None:
     """Raise `InvalidInputError` if a fragment has no values of a new field that is not nullable."""
     known = frozenset(before.field_ids)
+    if known.issuperset(after.schema.field_ids):
+        return
     needed = [
         frozenset(part.id for part in field.walk())
         for field in after.schema.walk()

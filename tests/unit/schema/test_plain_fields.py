@@ -10,6 +10,7 @@ import pytest
 from lance_core.errors import InvalidInputError, LanceError
 from lance_core.schema import Schema, check_storable, given_to_files
 from lance_core.schema.arrow import fields_from_arrow
+from lance_core.schema.evolution import drop_fields
 from lance_core.schema.logical_type import SIMPLE
 from lance_core.schema.proto import fields_to_proto
 from lance_core.schema.tree import MIN_PLAIN_FIELDS
@@ -43,6 +44,26 @@ def test_fields_and_messages_equal_those_made_one_by_one(first_id: int) -> None:
     assert "fields" not in schema._derived  # no objects so far
     assert schema.checked_fields() == expected.checked_fields()
     assert schema == expected
+
+
+def test_fields_are_dropped_without_making_an_object_of_each() -> None:
+    arrow = pa.schema(_fields(), {"a": "b"})
+    schema = Schema.from_arrow(arrow, 5)
+    expected = Schema(fields_from_arrow(list(arrow), count(5)), {"a": "b"})
+    names = [f"c {number}" for number in range(0, COUNT, 7)]
+    left, others = drop_fields(schema, names), drop_fields(expected, names)
+    assert left.is_plain
+    assert left.num_fields == others.num_fields
+    assert list(left.to_proto()) == list(others.to_proto())
+    renamed = left.with_metadata({"c": "d"})
+    assert renamed.is_plain
+    assert left.with_metadata(left.metadata) is left
+    assert all("fields" not in made._derived for made in (schema, left, renamed))
+    assert renamed == others.with_metadata({"c": "d"})
+    with pytest.raises(InvalidInputError, match="does not exist"):
+        drop_fields(schema, ["c 1", "other"])
+    with pytest.raises(InvalidInputError, match="all columns"):
+        drop_fields(schema, schema.names)
 
 
 @pytest.mark.parametrize(

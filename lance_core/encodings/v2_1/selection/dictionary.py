@@ -118,13 +118,13 @@ def _seems_unique(values: FixedWidth | VariableWidth, most_items: int) -> bool:
     Of few values the first ones are counted, which are often too many already, and of numbers then
     all: this takes less time than a dictionary.
     """
-    positions = sample(values.count)
-    if len(positions) < MIN_SAMPLE:
+    if _sample_size(values.count) < MIN_SAMPLE:
         if isinstance(values, FixedWidth) and values.bits == 64:
             words = values.words()
             first = words[: most_items + 1]
             return _num_distinct(first) > most_items or _num_distinct(words) > most_items
         return len(as_binary(values).slice(0, most_items + 1).unique()) > most_items
+    positions = sample(values.count)
 
     def are_too_many(num_distinct: int) -> bool:
         ratio = num_distinct / len(positions)
@@ -195,7 +195,10 @@ def sample(count: int) -> Int64Array:
 
     Cached, because the pages of a file have few different numbers of values.
     """
-    per_block = min(count, _BLOCKS * _PER_BLOCK) // _BLOCKS
-    starts = np.arange(_BLOCKS + 1, dtype=np.int64) * count // _BLOCKS
-    positions = starts[:-1, None] + np.arange(per_block)
-    return positions[positions < starts[1:, None]]
+    starts = np.arange(_BLOCKS, dtype=np.int64) * count // _BLOCKS
+    return np.add.outer(starts, np.arange(_sample_size(count) // _BLOCKS)).reshape(-1)
+
+
+def _sample_size(count: int) -> int:
+    """The number of positions of a `sample`: no part has fewer values than are taken of it."""
+    return min(count, _BLOCKS * _PER_BLOCK) // _BLOCKS * _BLOCKS

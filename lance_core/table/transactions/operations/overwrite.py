@@ -41,8 +41,10 @@ class Overwrite(Operation):
             raise InvalidInputError("base paths can be given to a new table only")
         if len({base.id for base in self.initial_bases}) < len(self.initial_bases):
             raise InvalidInputError("two base paths have the same id")
-        with_bases = dataclasses.replace(draft, base_paths=(*draft.base_paths, *self.initial_bases))
-        emptied = with_bases.with_new_fragments(FragmentList(), self.fragments)
+        if self.initial_bases:
+            bases = (*draft.base_paths, *self.initial_bases)
+            draft = dataclasses.replace(draft, base_paths=bases)
+        emptied = draft.with_new_fragments(FragmentList(), self.fragments)
         return dataclasses.replace(
             emptied,
             schema=self.schema,

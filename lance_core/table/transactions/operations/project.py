@@ -41,7 +41,7 @@ class Project(Operation):
                 files = tuple(f for f in fragment.files if not fields.isdisjoint(f.fields))
                 if len(files) < len(fragment.files):
                     updated[fragment.id] = dataclasses.replace(fragment, files=files)
-        schema = dataclasses.replace(self.schema, metadata=draft.schema.metadata)
+        schema = self.schema.with_metadata(draft.schema.metadata)
         changed = dataclasses.replace(
             draft, schema=schema, fragments=draft.fragments.changed(updated, ())
         )
