@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -112,8 +113,10 @@ def collect_changes(version: str) -> None:
 
 def build(folder: Path) -> None:
     """Build a wheel and a source distribution of every distribution."""
+    # Each build has an environment of its own, which pip takes longer to install.
+    installer = ["--installer", "uv"] if shutil.which("uv") else []
     for project in projects():
-        _run(sys.executable, "-m", "build", "--outdir", str(folder), str(project))
+        _run(sys.executable, "-m", "build", *installer, "--outdir", str(folder), str(project))
     for pattern in ("*.whl", "*.tar.gz"):
         if len(list(folder.glob(pattern))) != len(projects()):
             raise SystemExit(f"{folder} does not hold one {pattern} for each distribution")
