@@ -52,7 +52,8 @@ def main(uri: str, options: dict[str, Any]) -> None:
     table.delete("id >= 20 AND id < 30")
     table.add_columns({"double": "id * 2"})
     table.optimize.optimize_indices()
-    assert table.optimize.compact_files().fragments_removed >= 2
+    if importlib.util.find_spec("lance_core_compaction"):
+        assert table.optimize.compact_files().fragments_removed >= 2
     table = lance.dataset(uri, storage_options=options)
     assert table.count_rows() == 2000
     found = table.to_table(["id", "text", "double"], filter="id < 12 OR id = 2009").sort_by("id")
