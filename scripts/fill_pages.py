@@ -23,7 +23,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from lance_core.plugins.scaffold import render
+from lance_core_testing.new_plugin import render
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("docs/**/*.md", "plugins/*/README.md", "README.md")

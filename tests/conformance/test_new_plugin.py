@@ -23,9 +23,9 @@ import pytest
 from lance_core.errors import InvalidInputError
 from lance_core.plugins import get_manager
 from lance_core.plugins.factory_checks import problem_of
-from lance_core.plugins.scaffold import KINDS, render, write_package
 from lance_core.store.base import ObjectStore
 from lance_core.store.memory import MemoryStore
+from lance_core_testing.new_plugin import KINDS, render, write_package
 
 NAMES = {
     "store": "drawer",

@@ -174,3 +174,17 @@ def test_what_cannot_be_meant_is_explained(
         main(arguments)
     assert ended.value.code == 2
     assert "usage: lance-core" in capsys.readouterr().err
+
+
+def test_a_new_plugin_needs_the_package_of_its_contract(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ["new-plugin", "vault", "--kind", "store", "--folder", str(tmp_path)]
+    with monkeypatch.context() as patched:
+        patched.setattr("importlib.util.find_spec", lambda name: None)
+        assert main(command) == 1
+    assert 'pip install "lance-core[testing]"' in capsys.readouterr().err
+    assert main(["new-plugin", "vault", "--kind", "shop"]) == 1
+    assert "'shop' is not a kind of plugin" in capsys.readouterr().err
+    assert main(command) == 0
+    assert (tmp_path / "lance-core-vault" / "pyproject.toml").exists()

@@ -1,4 +1,4 @@
-"""Create packages for new plugins that pass the contract tests of `lance_core_testing`."""
+"""Create packages for new plugins that pass the tests of their contracts."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 
-from lance_core.error_texts.suggestions import hint
 from lance_core.errors import InvalidInputError, StoreError
+from lance_core.hookspecs.options import hint
 
 COMMON = {"pyproject.toml.in": "pyproject.toml", "README.md.in": "README.md"}
 """Templates of all packages, with the path of the created file."""
@@ -52,17 +52,17 @@ KINDS: Mapping[str, tuple[str, Mapping[str, str]]] = {
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 
 
-def render(name: str, kind: str) -> dict[str, str]:
+def render(name: str, provides: str) -> dict[str, str]:
     """The files of a package: content by path, relative to the package's folder.
 
-    ``name``: name of the plugin and of its scheme or suffix. ``kind``: a key of `KINDS`. Raises
+    ``name``: name of the plugin and of its scheme or suffix. ``provides``: a key of `KINDS`. Raises
     `InvalidInputError` for an invalid name or kind.
     """
-    if kind not in KINDS:
-        raise InvalidInputError(f"{kind!r} is not a kind of plugin{hint(kind, KINDS)}")
+    if provides not in KINDS:
+        raise InvalidInputError(f"{provides!r} is not a kind of plugin{hint(provides, KINDS)}")
     if not _NAME.fullmatch(name) or len(name) > 40:
         raise InvalidInputError(f"name {name!r}: lower-case letters and digits, with '-' inside")
-    what, own = KINDS[kind]
+    what, own = KINDS[provides]
     meant = {
         "@name@": name,
         "@module@": f"lance_core_{name.replace('-', '_')}",
@@ -70,22 +70,22 @@ def render(name: str, kind: str) -> dict[str, str]:
         "@Class@": "".join(part.capitalize() for part in name.split("-")),
         "@what@": what,
     }
-    folder = resources.files("lance_core.plugins").joinpath("templates")
+    folder = resources.files("lance_core_testing").joinpath("templates")
     templates = [(folder.joinpath(source), target) for source, target in COMMON.items()]
     own = {"init.py.in": "@module@/__init__.py", **own}
-    templates += [(folder.joinpath(kind, source), target) for source, target in own.items()]
+    templates += [(folder.joinpath(provides, source), target) for source, target in own.items()]
     return {
         _filled(target, meant): _filled(source.read_text("utf-8"), meant)
         for source, target in templates
     }
 
 
-def write_package(name: str, kind: str, folder: Path) -> Path:
+def write_package(name: str, provides: str, folder: Path) -> Path:
     """Write the package ``lance-core-NAME`` below ``folder``; returns the package's folder.
 
     Raises `InvalidInputError` if the package's folder exists, and `StoreError` if a write fails.
     """
-    files = render(name, kind)
+    files = render(name, provides)
     package = folder / f"lance-core-{name}"
     if package.exists():
         raise InvalidInputError(f"{package} already exists")
