@@ -19,7 +19,12 @@ from lance_core.encodings.arrow.fixed_width import alignment, bits_from, has_fix
 from lance_core.encodings.arrow.lists import Lists, list_arrays
 from lance_core.encodings.arrow.memory_pool import allocate, concat_arrays, empty, memory_pool
 from lance_core.encodings.arrow.nulls import all_null
-from lance_core.encodings.arrow.numpy_values import from_numpy, numpy_dtype, to_numpy
+from lance_core.encodings.arrow.numpy_values import (
+    from_numpy,
+    from_values,
+    numpy_dtype,
+    to_numpy,
+)
 from lance_core.encodings.arrow.ordered_rows import AnyRows, OrderedRows, reorder
 from lance_core.encodings.arrow.spans import edges_of, spans_index
 from lance_core.encodings.arrow.strings import (
@@ -53,6 +58,7 @@ __all__ = [
     "empty_array",
     "empty_batch",
     "from_numpy",
+    "from_values",
     "has_fixed_width",
     "is_text",
     "is_variable",

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.encodings.arrow.numpy_values import from_numpy, numpy_dtype
+from lance_core.encodings.arrow.numpy_values import from_numpy, numpy_dtype, to_numpy
 
 Positions: TypeAlias = npt.NDArray[np.int64]
 """Positions of values in an array."""
@@ -101,7 +101,7 @@ def sort_key_indices(keys: pa.Array) -> Positions:
     is_integer = pa.types.is_integer(keys.type)
     if not is_integer and not (_is_text(keys.type) and len(keys) >= _MIN_PREFIX_ROWS):
         indices = pc.array_sort_indices(keys, null_placement="at_start")
-        return np.asarray(indices.to_numpy(zero_copy_only=False)).astype(np.int64)
+        return to_numpy(indices).astype(np.int64)
     if keys.null_count:
         valid = keys.is_valid()
         is_valid = valid.to_numpy(zero_copy_only=False)

@@ -7,6 +7,8 @@ pandas in releases of pyarrow before 26, although its result is a type of numpy.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -14,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-_STORED = {bool: np.bool_, int: np.int64, float: np.float64}
+_USUAL = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
+"""The types that `pa.scalar` infers from those of Python's values."""
 
 
 @lru_cache(maxsize=1024)
@@ -28,35 +31,83 @@ def numpy_dtype(kind: pa.DataType) -> np.dtype[Any]:
     return np.dtype(f"{sign}{kind.bit_width // 8}")
 
 
-def from_numpy(values: npt.NDArray[Any]) -> pa.Array:
-    """An array of booleans, integers or floats without nulls; numbers are not copied."""
+def from_numpy(values: npt.NDArray[Any], missing: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+    """An array of booleans, integers or floats; numbers are not copied.
+
+    ``missing``: true for nulls, None if there are none.
+    """
     stored = np.packbits(values, bitorder="little") if values.dtype == bool else values
-    buffers = [None, pa.py_buffer(np.ascontiguousarray(stored))]
+    valid = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little"))
+    buffers = [valid, pa.py_buffer(np.ascontiguousarray(stored))]
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), buffers)
 
 
+def from_values(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
+    """Equal to `pa.array`, but without pandas for values of Python that are not None.
+
+    These are booleans, integers as numbers or as the counts of dates and times, floats, strings and
+    bytes, lists of all of them, and scalars of ``type_``.
+    """
+    kinds = set(map(type, values))
+    if not kinds:
+        return pa.nulls(0, type_)
+    if all(isinstance(value, pa.Scalar) and value.type == type_ for value in values):
+        return pa.concat_arrays([pa.repeat(value, 1) for value in values])
+    made = None
+    if len(kinds) == 1:
+        with contextlib.suppress(OverflowError, UnicodeError):  # `pa.array` raises its own error
+            made = _of_class(kinds.pop(), values, type_)
+    return pa.array(values, type_) if made is None else made
+
+
+def _of_class(kind: type, values: Sequence[Any], type_: pa.DataType) -> pa.Array | None:
+    """The array of values that all have the class ``kind``; None for other classes."""
+    types = pa.types
+    if kind is str and types.is_string(type_):
+        return _of_bytes([value.encode() for value in values], type_, np.int32)
+    if kind is str and types.is_large_string(type_):
+        return _of_bytes([value.encode() for value in values], type_, np.int64)
+    if kind is bytes and (types.is_binary(type_) or types.is_large_binary(type_)):
+        return _of_bytes(values, type_, np.int32 if types.is_binary(type_) else np.int64)
+    if kind is list and (types.is_list(type_) or types.is_large_list(type_)):
+        items = from_values([item for value in values for item in value], type_.value_type)
+        edges = np.cumsum([0, *map(len, values)])
+        offsets = edges.astype(np.int32 if types.is_list(type_) else np.int64)
+        buffers = [None, pa.py_buffer(offsets)]
+        return pa.Array.from_buffers(type_, len(values), buffers, 0, 0, [items])
+    if kind is int and types.is_temporal(type_) and not types.is_interval(type_):
+        return from_numpy(np.array(values, f"i{type_.bit_width // 8}")).view(type_)
+    is_number = (
+        (kind is bool and types.is_boolean(type_))
+        or (kind is int and types.is_integer(type_))
+        or (kind is float and types.is_float64(type_))
+    )
+    return from_numpy(np.array(values, numpy_dtype(type_))) if is_number else None
+
+
+def _of_bytes(values: Sequence[bytes], type_: pa.DataType, unit: type) -> pa.Array:
+    offsets = np.cumsum([0, *map(len, values)])
+    if offsets[-1] > np.iinfo(unit).max:
+        raise OverflowError
+    buffers = [None, pa.py_buffer(offsets.astype(unit)), pa.py_buffer(b"".join(values))]
+    return pa.Array.from_buffers(type_, len(values), buffers, 0)
+
+
 def to_scalar(value: Any, type_: pa.DataType | None = None) -> pa.Scalar:
-    """Equal to `pa.scalar`, but without pandas for nulls, booleans, numbers and common strings."""
+    """Equal to `pa.scalar`, but without pandas for nulls, and for the values of `from_values`."""
     if value is None and type_ is not None:
         return pa.nulls(1, type_)[0]
-    if type(value) is bytes and type_ == pa.large_binary():
-        edges = pa.py_buffer(np.array([0, len(value)], np.int64))
-        return pa.Array.from_buffers(type_, 1, [None, edges, pa.py_buffer(value)])[0]
-    if type(value) is str and type_ in (None, pa.string()):
-        data = value.encode()
-        offsets = pa.py_buffer(np.array([0, len(data)], np.int32))
-        return pa.Array.from_buffers(pa.string(), 1, [None, offsets, pa.py_buffer(data)])[0]
-    stored = _STORED.get(type(value))
-    if stored is not None and type_ in (None, pa.from_numpy_dtype(stored)):
-        try:
-            return from_numpy(np.array([value], stored))[0]
-        except OverflowError:
-            pass  # let pa.scalar raise its own error
+    kind = _USUAL.get(type(value)) if type_ is None else type_
+    if kind is not None:
+        with contextlib.suppress(OverflowError, UnicodeError):  # `pa.scalar` raises its own error
+            made = _of_class(type(value), [value], kind)
+            if made is not None:
+                return made[0]
     return pa.scalar(value, type_)
 
 
 def to_numpy(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
-    """Equal to the column's own `to_numpy`, but without pandas for numbers without nulls.
+    """Equal to the column's own `to_numpy`, but without pandas for numbers and booleans, not null.
 
     The numbers of a single chunk are not copied, and cannot be written.
     """
@@ -68,12 +119,19 @@ def to_numpy(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
             return np.concatenate([to_numpy(chunk) for chunk in chunks])
         column = chunks[0]
     type_ = column.type
-    data = column.buffers()[1] if type_.id in _NUMBERS and not column.null_count else None
+    is_number = type_.id in _NUMBERS or type_.id == _BOOLEAN
+    data = column.buffers()[1] if is_number and not column.null_count else None
     if data is None:
         return np.asarray(column.to_numpy(zero_copy_only=False))
+    if type_.id == _BOOLEAN:
+        stop = column.offset + len(column)
+        bits = np.unpackbits(np.frombuffer(data, np.uint8), count=stop, bitorder="little")
+        return bits[column.offset :].view(np.bool_)
     width: int = type_.bit_width // 8
     return np.frombuffer(data, numpy_dtype(type_), len(column), column.offset * width)
 
+
+_BOOLEAN = pa.bool_().id
 
 _NUMBERS = frozenset(
     pa.from_numpy_dtype(np.dtype(name)).id

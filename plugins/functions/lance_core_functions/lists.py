@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
-from lance_core.hookspecs.arrays import from_numpy
+from lance_core.hookspecs.arrays import from_numpy, from_values, to_numpy
 from lance_core.sql_functions import (
     ColumnNode,
     Constant,
@@ -68,7 +68,8 @@ def parents_of(lists: pa.Array) -> pa.Array:
     """
     if not lists.null_count:
         return pc.list_parent_indices(lists)
-    lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0))
+    stored = pc.list_value_length(lists)
+    lengths = to_numpy(pc.fill_null(stored, from_values([0], stored.type)[0]))
     return from_numpy(np.repeat(np.arange(len(lists)), lengths))
 
 
@@ -76,8 +77,8 @@ def has_item(lists: pa.Array, test: Node) -> pa.Array:
     """The kernel of `has`: true where ``test`` is true for some item."""
     hits = combine_chunks(evaluate(test, pa.table({"": lists.flatten()})))
     has_hit = np.zeros(len(lists), bool)
-    has_hit[np.asarray(parents_of(lists).filter(hits))] = True
-    return pa.array(has_hit, mask=np.asarray(lists.is_null()))
+    has_hit[to_numpy(parents_of(lists).filter(hits))] = True
+    return from_numpy(has_hit, to_numpy(lists.is_null()))
 
 
 def is_empty(node: Node) -> Node:

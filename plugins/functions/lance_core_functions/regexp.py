@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.hookspecs.arrays import from_numpy, to_numpy
 from lance_core.sql_functions import (
     Apply,
     Constant,
@@ -66,19 +67,19 @@ def _match(texts: pa.Array, pattern: str, count: int) -> pa.Array:
     ``count``: the number of groups in the pattern; a match need not use them all.
     """
     groups_of_match = pc.extract_regex(texts, pattern=pattern)
-    matched = np.asarray(groups_of_match.is_valid())
+    matched = to_numpy(groups_of_match.is_valid())
     present = matched[:, np.newaxis]
     if count:
         spans = pc.extract_regex_span(texts, pattern=pattern)
-        groups = [np.asarray(spans.field(i).is_valid()) & matched for i in range(count)]
+        groups = [to_numpy(spans.field(i).is_valid()) & matched for i in range(count)]
         present = np.stack(groups, axis=1)
     # The values are stored group by group; `places` takes them row by row.
     values = pa.concat_arrays([groups_of_match.field(i) for i in range(present.shape[1])])
     positions = np.arange(len(texts))[:, np.newaxis] + np.arange(present.shape[1]) * len(texts)
     ends = np.cumsum(present.sum(axis=1), dtype=np.int32)
     offsets = np.concatenate([np.zeros(1, np.int32), ends])
-    values = values.take(pa.array(positions[present]))
-    return pa.ListArray.from_arrays(pa.array(offsets), values, mask=pa.array(~matched))
+    values = values.take(from_numpy(positions[present]))
+    return pa.ListArray.from_arrays(from_numpy(offsets), values, mask=from_numpy(~matched))
 
 
 def regexp_replace(node: Node, pattern: Node, other: Node, flags: Node | None = None) -> Node:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
-from lance_core.hookspecs.arrays import from_numpy
+from lance_core.hookspecs.arrays import from_numpy, from_values
 from lance_core.sql_functions import (
     Constant,
     Datum,
@@ -33,7 +33,7 @@ _MAX_YEAR = 262_142
 
 def now() -> Node:
     """The current time, one value for a whole expression."""
-    moment = pa.scalar(time.time_ns(), pa.timestamp("ns", "+00:00"))
+    moment = from_values([time.time_ns()], pa.timestamp("ns", "+00:00"))[0]
     return Constant(moment)
 
 

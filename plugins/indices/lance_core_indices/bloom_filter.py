@@ -320,7 +320,7 @@ class _FilteredZones(NamedTuple):
 
 
 def _write(file: IndexFileWriter, zones: Zones, has_null: _Mask, filters: pa.Array) -> None:
-    columns = [*zones.columns(), pa.array(has_null), filters]
+    columns = [*zones.columns(), from_numpy(has_null), filters]
     file.write(pa.RecordBatch.from_arrays(columns, names=list(_COLUMNS)))
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError
+from lance_core.hookspecs.arrays import from_values, to_numpy
 from lance_core.hookspecs.concurrency import cached_property
 from lance_core.hookspecs.indices import (
     EMPTY,
@@ -156,10 +157,10 @@ class _NullLists:
         for lists, numbers in rows.batches():
             lengths = lists.value_lengths()
             if lists.null_count:
-                self.add(RowSet.of(numbers[lists.is_null().to_numpy(zero_copy_only=False)]))
-                lengths = lengths.fill_null(0)
+                self.add(RowSet.of(numbers[to_numpy(lists.is_null())]))
+                lengths = lengths.fill_null(from_values([0], lengths.type)[0])
             # The items of null lists are left out.
-            yield lists.flatten(), np.repeat(numbers, lengths.to_numpy(zero_copy_only=False))
+            yield lists.flatten(), np.repeat(numbers, to_numpy(lengths))
 
     def write(self, writer: IndexFileWriter) -> None:
         number = writer.add_global_buffer(self._rows.to_tree_map())

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError
-from lance_core.hookspecs.arrays import all_null, from_numpy, is_variable, numpy_dtype
+from lance_core.hookspecs.arrays import all_null, from_numpy, from_values, is_variable, numpy_dtype
 from lance_core.hookspecs.indices import (
     IndexQuery,
     InRange,
@@ -87,7 +87,7 @@ class ZoneBounds:
             prefix = query.prefix.encode()
             # No byte of UTF-8 is 0xFF.
             after = prefix[:-1] + bytes([prefix[-1] + 1])
-            bounds = searchable(pa.array([prefix, after], pa.binary()))
+            bounds = searchable(from_values([prefix, after], pa.binary()))
             return self._zones((self.greatest >= bounds[:1]) & (self.least < bounds[1:]))
         assert isinstance(query, InRange)
         return self._in_range(query)
@@ -146,7 +146,7 @@ def _zeros(type_: pa.DataType, count: int) -> pa.Array:
 
 def _key(value: pa.Scalar) -> npt.NDArray[Any]:
     """The key of a value: an array, since numpy removes zero bytes from the end of a `bytes`."""
-    return searchable(sort_keys(pa.array([value], value.type)))
+    return searchable(sort_keys(pa.repeat(value, 1)))
 
 
 def _infinities(type_: pa.DataType) -> tuple[Any, Any] | None:
@@ -154,7 +154,7 @@ def _infinities(type_: pa.DataType) -> tuple[Any, Any] | None:
     if not pa.types.is_floating(type_):
         return None
     values = np.array([-np.inf, np.inf], numpy_dtype(type_))
-    low, high = searchable(sort_keys(pa.array(values, type_)))
+    low, high = searchable(sort_keys(from_numpy(values)))
     return low, high
 
 
@@ -205,11 +205,11 @@ def _grouped_extremes(values: pa.Array, starts: Positions) -> tuple[pa.Array, pa
 def _from_keys(keys: npt.NDArray[Any], type_: pa.DataType, absent: _Mask) -> pa.Array:
     """The values with keys of `sort_keys` that are integers, and null where they are absent."""
     if pa.types.is_boolean(type_):
-        return pa.array(keys.astype(np.bool_), mask=absent)
+        return from_numpy(keys.astype(np.bool_), absent)
     if pa.types.is_floating(type_):
         sign = keys >> np.array(8 * keys.itemsize - 1, keys.dtype)
         keys = keys ^ (sign & np.array(np.iinfo(keys.dtype).max, keys.dtype))
-    return pa.array(keys, mask=absent).view(type_)
+    return from_numpy(keys, absent).view(type_)
 
 
 def with_nan(values: pa.Array, mask: _Mask) -> pa.Array:

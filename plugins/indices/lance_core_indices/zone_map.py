@@ -353,7 +353,7 @@ def _write(
         ],
         {"rows_per_zone": str(rows_per_zone)},
     )
-    counts = [pa.array(values, pa.uint32()) for values in (summary.nulls, summary.nans)]
+    counts = [from_numpy(np.asarray(values, np.uint32)) for values in (summary.nulls, summary.nans)]
     columns = [summary.least, summary.greatest, *counts, *summary.zones.columns()]
     with output.create(FILE, schema) as file:
         file.write(pa.RecordBatch.from_arrays(columns, schema=schema))

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError, InvalidInputError
-from lance_core.hookspecs.arrays import to_numpy
+from lance_core.hookspecs.arrays import from_numpy, to_numpy
 from lance_core.hookspecs.indices import (
     EMPTY,
     IndexBatch,
@@ -98,7 +98,7 @@ class Zones:
     def columns(self) -> list[pa.Array]:
         """The zones as `ZONE_COLUMNS`."""
         return [
-            pa.array(numbers, pa.uint64())
+            from_numpy(np.asarray(numbers, np.uint64))
             for numbers in (self.fragments, self.starts, self.lengths)
         ]
 
@@ -255,7 +255,7 @@ def null_mask(values: pa.Array) -> npt.NDArray[np.bool_]:
     """True for each null of ``values``."""
     if not values.null_count:
         return np.zeros(len(values), np.bool_)
-    return np.asarray(values.is_null().to_numpy(zero_copy_only=False))
+    return np.asarray(to_numpy(values.is_null()))
 
 
 def read_null_rows(file: IndexFileReader, path: str) -> RowSet | None:

@@ -41,7 +41,9 @@ dataset = lance_core.dataset(uri)
 check("dataset")
 for condition in (
     "id = 77", "id IN (1, 2, 3)", "id > 3 AND id < 9", "f > 100 AND b", "f > 1.5", "b",
-    "s = 'name 5'", "s LIKE 'name 5%'", "s IS NULL",
+    "s = 'name 5'", "s LIKE 'name 5%'", "s IS NULL", "s IN ('name 1', 'name 2')", "id % 7 = 1",
+    "d = DATE '1970-01-05'", "d IN (DATE '1970-01-05', DATE '1970-01-06')", "_rowid IN (1, 2)",
+    "array_has_any(l, [1, 2])", "array_has(l, 3)", "l[1] = 4", "CAST(id AS string) = '5'",
 ):
     dataset.to_table(filter=condition)
     dataset.count_rows(condition)
@@ -66,6 +68,23 @@ check("merge_insert")
 dataset.add_columns({"z": "id * 2"})
 dataset.drop_columns(["z"])
 check("add_columns")
+dataset = lance_core.dataset(new)
+for column, kind in (
+    ("id", "BTREE"), ("s", "BTREE"), ("d", "BTREE"), ("b", "BITMAP"), ("l", "LABEL_LIST"),
+    ("s", "NGRAM"), ("f", "ZONEMAP"), ("id", "BLOOMFILTER"),
+):
+    dataset.create_scalar_index(column, kind, name=f"{column} {kind}")
+    check(kind)
+for condition in (
+    "d = DATE '1970-01-05'", "s LIKE '%me 5%'", "array_has_any(l, [1, 2])", "f > 3.5", "b",
+):
+    dataset.to_table(filter=condition)
+    check(f"an index for {condition}")
+lance_core.write_dataset(rows.slice(0, 10), new, mode="append")
+lance_core.dataset(new).optimize.optimize_indices()
+check("optimize_indices")
+lance_core.dataset(new).optimize.compact_files()
+check("compact_files")
 dataset.versions()
 dataset.list_indices()
 repr(dataset)
@@ -80,6 +99,8 @@ def test_no_verb_imports_pandas(tmp_path: Path) -> None:
             "s": [f"name {number}" for number in range(ROWS)],
             "f": [number / 3 for number in range(ROWS)],
             "b": [number % 2 == 0 for number in range(ROWS)],
+            "d": pa.array(range(ROWS), pa.int32()).cast(pa.date32()),
+            "l": [[number, number + 1] for number in range(ROWS)],
             "v": pa.FixedSizeListArray.from_arrays(pa.array([1.0] * 4 * ROWS, pa.float32()), 4),
         }
     )

@@ -44,7 +44,7 @@ from lance_core.dataset.expressions.sql.nodes.node import (
     TruthTest,
 )
 from lance_core.dataset.expressions.sql.operators import compare
-from lance_core.encodings.arrow.numpy_values import to_scalar
+from lance_core.encodings.arrow.numpy_values import to_numpy, to_scalar
 from lance_core.encodings.arrow.strings import above_text
 from lance_core.lazy_dataclass import dataclass
 
@@ -325,5 +325,5 @@ class _Analysis:
 
 def _unless(excluded: Datum) -> BoolArray:
     """True where ``excluded`` is false or unknown."""
-    known: BoolArray = np.asarray(pc.fill_null(excluded, False), np.bool_)
+    known: BoolArray = to_numpy(pc.fill_null(excluded, to_scalar(False)))
     return ~known

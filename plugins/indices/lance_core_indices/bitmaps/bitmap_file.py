@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError
-from lance_core.hookspecs.arrays import from_numpy
+from lance_core.hookspecs.arrays import from_numpy, from_values
 from lance_core.hookspecs.concurrency import LruCache
 from lance_core.hookspecs.indices import (
     EMPTY,
@@ -110,7 +110,7 @@ class BitmapFile:
         lower = prefix.encode()
         # UTF-8 has no byte 0xFF, so that the last byte can be increased.
         upper = lower[:-1] + bytes([lower[-1] + 1])
-        start, stop = self._values.search(pa.array([lower, upper], pa.binary())).tolist()
+        start, stop = self._values.search(from_values([lower, upper], pa.binary())).tolist()
         return self._value_rows[start:stop]
 
     def _bound(self, value: pa.Scalar, *, after: bool) -> int:
@@ -175,8 +175,8 @@ class BitmapFile:
             order = np.argsort(part)
             back = np.empty_like(order)
             back[order] = np.arange(len(order))
-            blobs = self._blobs(part[order]).take(pa.array(back))
-            yield KeyedBlobs(self._keys.take(pa.array(part)), blobs)
+            blobs = self._blobs(part[order]).take(from_numpy(back))
+            yield KeyedBlobs(self._keys.take(from_numpy(part)), blobs)
 
     def prewarm(self) -> None:
         """Load bitmaps until the cache is full."""

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.hookspecs.arrays import empty_array, from_numpy
 from lance_core.hookspecs.indices import ARRAYS_COOKIE, BITSET_BYTES, MAX_ARRAY, RowNumbers, RowSet
 
 Int64Array = npt.NDArray[np.int64]
@@ -81,7 +82,7 @@ def encode_blobs(groups: RowGroups) -> pa.Array:
     Together they must have less than 2 GiB.
     """
     if not len(groups.counts):
-        return pa.array([], pa.binary())
+        return empty_array(pa.binary())
     entries, containers, chunks, sizes = _Layout.of(groups)
     units = np.where(sizes > MAX_ARRAY, BITSET_UNITS, sizes)
     entry_firsts = begins(containers)
@@ -199,7 +200,7 @@ def _decode_arrays(blobs: pa.Array) -> tuple[Mask, RowGroups]:
     if not fast.any():
         return fast, NO_GROUPS
     # The others are decoded again without those that are not fast.
-    still, groups = _decode_arrays(blobs.filter(pa.array(fast)))
+    still, groups = _decode_arrays(blobs.filter(from_numpy(fast)))
     fast[np.flatnonzero(fast)[~still]] = False
     return fast, groups
 

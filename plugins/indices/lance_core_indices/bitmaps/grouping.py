@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.hookspecs.arrays import from_numpy, to_numpy
 from lance_core.hookspecs.indices import RowNumbers, sort_indices
 from lance_core_indices.bitmaps.blobs import RowGroups, begins, encode_blobs
 
@@ -51,9 +52,9 @@ def distinct_values(values: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int32]]:
     )
     encoded = bits.dictionary_encode(null_encoding="encode")
     distinct = encoded.dictionary
-    return distinct.view(
-        value_type
-    ) if distinct.type != value_type else distinct, encoded.indices.to_numpy()
+    if distinct.type != value_type:
+        distinct = distinct.view(value_type)
+    return distinct, to_numpy(encoded.indices)
 
 
 def ranked_values(values: pa.Array) -> tuple[pa.Array, npt.NDArray[np.uint32]]:
@@ -68,7 +69,7 @@ def _ranked(
     order = sort_indices(distinct)
     ranks = np.empty(len(order), np.uint32)
     ranks[order] = np.arange(len(order), dtype=np.uint32)
-    return distinct.take(pa.array(order)), ranks[codes]
+    return distinct.take(from_numpy(order)), ranks[codes]
 
 
 def group_rows(ranks: npt.NDArray[np.uint32], rows: RowNumbers, count: int) -> RowGroups:

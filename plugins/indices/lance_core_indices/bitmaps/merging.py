@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.hookspecs.arrays import empty_array, from_numpy, from_values
 from lance_core.hookspecs.indices import EMPTY, RowMap, RowNumbers, RowSet
 from lance_core_indices.bitmaps.blobs import RowGroups, decode_blobs, encode_blobs, spread
 from lance_core_indices.bitmaps.grouping import KeyedBlobs, group_rows, ranked_values
@@ -88,7 +89,7 @@ def _merge_step(streams: list[_Stream]) -> Iterator[KeyedBlobs]:
     used = [own_ranks[:count] for own_ranks, count in zip(each, counts, strict=True)]
     filled, blobs = _merge_ranked(used, parts, bound + 1)
     if len(filled):
-        yield KeyedBlobs(keys.take(pa.array(filled)), blobs)
+        yield KeyedBlobs(keys.take(from_numpy(filled)), blobs)
 
 
 def _merge_ranked(
@@ -109,15 +110,15 @@ def _merge_ranked(
     for own_ranks, (_, blobs) in zip(ranks, parts, strict=True):
         chosen = copied[own_ranks]
         results.append(
-            (own_ranks[chosen], blobs if chosen.all() else blobs.filter(pa.array(chosen)))
+            (own_ranks[chosen], blobs if chosen.all() else blobs.filter(from_numpy(chosen)))
         )
     filled = [result for result in results if len(result[0])]
     if len(filled) == 1:
         return filled[0]
     all_ranks = np.concatenate([np.empty(0, np.uint32), *(result[0] for result in filled)])
-    blobs = pa.concat_arrays([pa.array([], pa.binary()), *(result[1] for result in filled)])
+    blobs = pa.concat_arrays([empty_array(pa.binary()), *(result[1] for result in filled)])
     order = np.argsort(all_ranks)
-    return all_ranks[order], blobs.take(pa.array(order))
+    return all_ranks[order], blobs.take(from_numpy(order))
 
 
 def _small_blobs(
@@ -126,7 +127,7 @@ def _small_blobs(
     pairs: list[tuple[Ranks, RowNumbers]] = []
     for own_ranks, (map_, blobs) in zip(ranks, parts, strict=True):
         here = chosen[own_ranks]
-        counts, rows = decode_blobs(blobs.filter(pa.array(here)))
+        counts, rows = decode_blobs(blobs.filter(from_numpy(here)))
         owners = own_ranks[here][spread(counts)]
         if map_ is not None:
             rows, is_live = map_.moved(rows)
@@ -150,7 +151,7 @@ def _large_blobs(
             rank = int(own_ranks[number])
             sets[rank] = sets.get(rank, EMPTY) | moved_set(rows, map_)
     filled = sorted(rank for rank, rows in sets.items() if rows)
-    blobs = pa.array([sets[rank].to_tree_map() for rank in filled], pa.binary())
+    blobs = from_values([sets[rank].to_tree_map() for rank in filled], pa.binary())
     return np.array(filled, np.uint32), blobs
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from lance_core.errors import InvalidInputError
+from lance_core.hookspecs.arrays import from_numpy
 from lance_core.hookspecs.indices import (
     IndexBatch,
     IndexFolder,
@@ -109,7 +110,7 @@ def _moved(part: IndexPart) -> Iterator[IndexBatch]:
         if is_kept.all():
             yield IndexBatch(values, moved)
         elif is_kept.any():
-            yield IndexBatch(values.filter(pa.array(is_kept)), moved[is_kept])
+            yield IndexBatch(values.filter(from_numpy(is_kept)), moved[is_kept])
 
 
 def _open_btree(part: IndexPart) -> OpenBTree:

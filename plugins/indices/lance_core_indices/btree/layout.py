@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from lance_core.hookspecs.arrays import from_numpy
+from lance_core.hookspecs.arrays import empty_array, from_numpy
 from lance_core.hookspecs.indices import IndexBatch, IndexOutput
 
 PAGE_DATA = "page_data.lance"
@@ -85,8 +85,8 @@ class _PageBounds:
     def __init__(self, type_: pa.DataType, batch_size: int) -> None:
         self._kind = type_
         self._batch_size = batch_size
-        self._first = [pa.array([], type_)]
-        self._last = [pa.array([], type_)]
+        self._first = [empty_array(type_)]
+        self._last = [empty_array(type_)]
         self._end = self._last[0]
         self._num_nulls = 0
         self.num_rows = 0

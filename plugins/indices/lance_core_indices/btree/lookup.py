@@ -136,8 +136,8 @@ class PageLookup:
         count = int(np.count_nonzero(null_counts))
         if not (count or self.first_page or self.first_lower):
             return
-        all_null = self.maxima.is_null().to_numpy(zero_copy_only=False)
-        starts_with_null = self.minima.is_null().to_numpy(zero_copy_only=False)
+        all_null = to_numpy(self.maxima.is_null())
+        starts_with_null = to_numpy(self.minima.is_null())
         has_nulls = np.arange(self.num_pages) < count
         is_valid = (
             ((null_counts > 0) == has_nulls).all()

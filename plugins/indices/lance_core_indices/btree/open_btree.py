@@ -224,7 +224,7 @@ class _Ends:
         """The ends for which ``mask`` is True."""
         if mask.all():
             return self
-        keys = self.keys.filter(pa.array(mask)) if self.inside.any() else self.keys
+        keys = self.keys.filter(from_numpy(mask)) if self.inside.any() else self.keys
         return _Ends(self.positions[mask], self.inside[mask], keys, self.after)
 
     @property

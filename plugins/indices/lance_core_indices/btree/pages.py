@@ -198,7 +198,7 @@ class BTreePages:
                 middle = np.where(is_open, (low + high) >> 1, low - (low == high))
                 values = self._keys_at(np.maximum(middle, 0))
                 below = (pc.less_equal if after else pc.less)(values, keys_of_step)
-                is_below = below.to_numpy(zero_copy_only=False) & is_open
+                is_below = to_numpy(below) & is_open
                 low = np.where(is_below, middle + 1, low)
                 high = np.where(is_below | ~is_open, high, middle)
             lows.append(low)

@@ -35,7 +35,7 @@ class ValueSort:
             values = values.dictionary_decode()
         if values.null_count:
             valid = values.is_valid()
-            is_valid = valid.to_numpy(zero_copy_only=False)
+            is_valid = to_numpy(valid)
             self._add_nulls(rows[~is_valid])
             values, rows = values.filter(valid), rows[is_valid]
         columns = [values, from_numpy(rows)]

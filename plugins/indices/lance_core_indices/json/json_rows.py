@@ -158,7 +158,7 @@ class JsonRows:
         positions[extracted.positions] = np.arange(len(values))
         has_value = np.zeros(len(extracted.rows), np.bool_)
         has_value[extracted.positions] = True
-        missing = pa.scalar(None, pa.int64())
+        missing = pa.nulls(1, pa.int64())[0]
         chosen = pc.if_else(from_numpy(has_value), from_numpy(positions), missing)
         return IndexBatch(values.take(chosen), extracted.rows)
 

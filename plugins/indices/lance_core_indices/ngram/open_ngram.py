@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError
+from lance_core.hookspecs.arrays import from_numpy, to_numpy
 from lance_core.hookspecs.concurrency import LruCache
 from lance_core.hookspecs.indices import (
     EMPTY,
@@ -112,7 +113,7 @@ class OpenNGram(OpenIndex):
 
     def _read_tokens(self) -> npt.NDArray[np.uint32]:
         tokens = self._file.read([_TOKENS]).column(0).combine_chunks()
-        stored: npt.NDArray[np.uint32] = tokens.drop_null().to_numpy()
+        stored: npt.NDArray[np.uint32] = to_numpy(tokens.drop_null())
         if len(stored) < len(tokens):
             raise CorruptFileError("a token is null", self._file.path, field=_TOKENS)
         if len(stored) and stored.max() > MAX_TOKEN:
@@ -126,7 +127,7 @@ class OpenNGram(OpenIndex):
         """The serialised postings at these rows of the file, in this order."""
         ordered = np.sort(file_rows)
         if self._blobs is not None:
-            blobs = self._blobs.take(pa.array(ordered))
+            blobs = self._blobs.take(from_numpy(ordered))
         else:
             count_parts(len(file_rows))
             blobs = self._file.take(ordered, [_POSTINGS]).column(0)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.hookspecs.arrays import from_numpy, from_values, to_numpy
 from lance_core.hookspecs.indices import IndexOutput, IndexRows, RowNumbers, RowSet, spill_errors
 from lance_core_indices.ngram.treemaps import treemaps
 from lance_core_indices.ngram.trigrams import trigrams
@@ -119,7 +120,7 @@ class _RunWriter:
     def add(self, values: pa.Array, rows: RowNumbers) -> None:
         """Add rows with their strings."""
         if values.null_count:
-            valid = values.is_valid().to_numpy(zero_copy_only=False)
+            valid = to_numpy(values.is_valid())
             nulls = rows[~valid]
             tokens = np.full(len(nulls), NULL_TOKEN, np.uint32)
             self._add(tokens, np.arange(len(nulls), dtype=np.uint32), nulls)
@@ -183,7 +184,7 @@ def write_postings(sources: Sequence[PostingSource], output: IndexOutput) -> Non
             else:
                 parts = [source.postings(*bounds) for source in sources]
                 tokens, blobs = treemaps(*_merged(parts))
-            file.write(pa.record_batch([pa.array(tokens), blobs], schema=SCHEMA))
+            file.write(pa.record_batch([from_numpy(tokens), blobs], schema=SCHEMA))
 
 
 def _united(parts: Sequence[TokenCounts]) -> TokenCounts:
@@ -234,4 +235,6 @@ def _frequent_token(sources: Sequence[PostingSource], token: int) -> tuple[Token
     sets = (RowSet.of(source.postings(token, token).rows) for source in sources)
     united = RowSet.union(sets)
     tokens = [token] if united else []
-    return np.array(tokens, np.uint32), pa.array([united.to_treemap() for _ in tokens], pa.binary())
+    return np.array(tokens, np.uint32), from_values(
+        [united.to_treemap() for _ in tokens], pa.binary()
+    )

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import InvalidInputError
-from lance_core.hookspecs.arrays import offset_dtype
+from lance_core.hookspecs.arrays import from_values, offset_dtype
 from lance_core_indices.ngram.ascii_folding import FOLDED_RUNS
 
 Codes: TypeAlias = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
@@ -92,7 +92,7 @@ def tokens_of(text: str) -> frozenset[int]:
     """The different tokens of a text."""
     if len(text) < WIDTH and text.isascii():
         return frozenset()
-    parts = trigrams(pa.array([text], pa.large_string()))
+    parts = trigrams(from_values([text], pa.large_string()))
     return frozenset(token for part in parts for token in np.unique(part.trigrams.tokens).tolist())
 
 

@@ -33,7 +33,7 @@ from lance_core.dataset.expressions.sql.values.coerce import (
     plain,
 )
 from lance_core.dataset.expressions.sql.values.exact import fitted
-from lance_core.encodings.arrow.numpy_values import to_scalar
+from lance_core.encodings.arrow.numpy_values import from_numpy, to_numpy, to_scalar
 from lance_core.errors import InvalidInputError
 
 _CHECKED = {
@@ -170,10 +170,12 @@ def remainder(left: Datum, right: Datum) -> Datum:
     else:
         with np.errstate(invalid="ignore"):
             result = np.fmod(dividend, divisor)
-    if not (_has_nulls(left) or _has_nulls(right)):
-        return pa.array(result, type_)
-    missing = pc.or_(pc.is_null(left), pc.is_null(right))
-    return pa.array(result, type_, mask=np.asarray(missing))
+    missing = None
+    if _has_nulls(left) or _has_nulls(right):
+        missing = to_numpy(pc.or_(pc.is_null(left), pc.is_null(right)))
+    if pa.from_numpy_dtype(result.dtype) == type_:
+        return from_numpy(result, missing)
+    return pa.array(result, type_, mask=missing)
 
 
 def _has_nulls(value: Datum) -> bool:
@@ -194,4 +196,4 @@ def _filled(value: Datum) -> Any:
     """The values as a numpy array, with 1 for NULL."""
     if _has_nulls(value):
         value = pc.fill_null(value, to_scalar(1, value.type))
-    return value.as_py() if isinstance(value, pa.Scalar) else np.asarray(value)
+    return value.as_py() if isinstance(value, pa.Scalar) else to_numpy(value)

@@ -22,6 +22,7 @@ from lance_core.dataset.expressions.sql.nodes.node import (
     with_nullable,
 )
 from lance_core.dataset.expressions.sql.values.coerce import common_type, converted
+from lance_core.encodings.arrow.numpy_values import from_numpy, to_numpy, to_scalar
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 
@@ -73,12 +74,13 @@ def _each_element(lists: Datum, index: Datum) -> Datum:
 
 
 def _element(lists: pa.Array, index: int | npt.NDArray[np.int64]) -> pa.Array:
-    lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0)).astype(np.int64)
+    stored = pc.list_value_length(lists)
+    lengths = to_numpy(pc.fill_null(stored, to_scalar(0, stored.type))).astype(np.int64)
     if pa.types.is_fixed_size_list(lists.type):
         starts = (np.arange(len(lists)) + lists.offset) * lists.type.list_size
     else:
-        starts = np.asarray(lists.offsets)[:-1].astype(np.int64)
+        starts = to_numpy(lists.offsets)[:-1].astype(np.int64)
     positions = np.broadcast_to(np.clip(index, -(1 << 40), 1 << 40), len(lists))
     indices = starts + np.where(positions > 0, positions - 1, lengths + positions)
     missing = (np.abs(positions) > lengths) | (positions == 0)
-    return lists.values.take(pa.array(indices, mask=missing))
+    return lists.values.take(from_numpy(indices, missing))

@@ -32,7 +32,7 @@ from lance_core.dataset.expressions.sql.parser.syntax import Literals
 from lance_core.dataset.expressions.sql.values import literals
 from lance_core.dataset.expressions.sql.values.coerce import as_local, is_text, literal_as, plain
 from lance_core.dataset.expressions.sql.values.exact import Grid, exact_value, grid
-from lance_core.encodings.arrow.numpy_values import to_scalar
+from lance_core.encodings.arrow.numpy_values import from_values, to_scalar
 
 MAX_COMPARED = 15
 """Maximum length of a list of values of at most 64 bits for which comparisons are faster.
@@ -56,7 +56,7 @@ def is_in(node: Node, choices: Sequence[Node]) -> Node:
     literals = [literal_as(c, node.type) for c in choices if isinstance(c, Constant)]
     valid = [literal for literal in literals if not literal.is_null]
     equal = [value for literal in valid for value in equals(node.type, literal)]
-    return _member(node, pa.array(equal, node.type), has_null=len(valid) < len(literals))
+    return _member(node, from_values(equal, node.type), has_null=len(valid) < len(literals))
 
 
 def is_among(node: Node, choices: Literals) -> Node:
