@@ -38,7 +38,7 @@ def encode(array: pa.Array) -> bytes:
     """A block of float32 or float64 values."""
     values = array.to_numpy()
     power = _best_power(values[:: -(-len(values) // _SAMPLE)])
-    whole, exact = _whole_numbers(values, power)
+    whole, exact = _whole_numbers(values, _POWERS[power])
     vectors = -(-len(values) // _VECTOR)
     base = np.full((vectors, _VECTOR), np.iinfo(np.int64).max)
     base.reshape(-1)[: len(values)][exact] = whole[exact]
@@ -63,27 +63,32 @@ def encode(array: pa.Array) -> bytes:
 
 
 def _whole_numbers(
-    values: Floats, power: int
+    values: Floats, powers: Any
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Each value times the power of ten, rounded; and whether that gives back all of its bits."""
+    """Each value times a power of ten, rounded; and whether that gives back all of its bits.
+
+    Of several ``powers``, a column of them, both have a row for each.
+    """
     with np.errstate(all="ignore"):
-        scaled = np.rint(values.astype(np.float64) * _POWERS[power])
+        scaled = np.rint(values.astype(np.float64) * powers)
         fits = np.abs(scaled) < _EXACT
         whole = np.where(fits, scaled, 0).astype(np.int64)
-        again = (whole / _POWERS[power]).astype(values.dtype)
+        again = (whole / powers).astype(values.dtype)
     bits = f"u{values.itemsize}"
     return whole, fits & (again.view(bits) == np.ascontiguousarray(values).view(bits))
 
 
 def _best_power(sample: Floats) -> int:
     """The power of ten that makes a sample smallest."""
+    whole, exact = _whole_numbers(sample, _POWERS[:, None])
+    limits = np.iinfo(np.int64)
+    smallest = np.where(exact, whole, limits.max).min(axis=1).tolist()
+    largest = np.where(exact, whole, limits.min).max(axis=1).tolist()
+    exception_bits = 32 + 8 * sample.itemsize
     sizes = []
-    for power in range(len(_POWERS)):
-        whole, exact = _whole_numbers(sample, power)
-        kept = whole[exact]
-        bits = int(np.ptp(kept)).bit_length() if len(kept) else 0
-        exceptions = len(sample) - len(kept)
-        sizes.append(bits * len(kept) + exceptions * (32 + 8 * sample.itemsize))
+    for count, low, high in zip(exact.sum(axis=1).tolist(), smallest, largest, strict=True):
+        bits = (high - low).bit_length() if count else 0
+        sizes.append(bits * count + (len(sample) - count) * exception_bits)
     return int(np.argmin(sizes))
 
 
