@@ -175,7 +175,7 @@ def test_only_later_runs_of_the_application_write(table: Path) -> None:
         ({"txn_version": "1"}, "both of the options"),
         ({"txn_app_id": "a", "txn_version": "-1"}, "'txn_version' must be a whole number"),
         ({"txn_app_id": "a", "txn_version": "1", "txn_look_back": "0"}, "'txn_look_back'"),
-        ({"txnappid": "a"}, "did you mean 'txn_app_id'"),
+        ({"txn_apid": "a"}, "did you mean 'txn_app_id'"),
     ],
     ids=str,
 )
