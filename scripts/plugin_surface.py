@@ -48,7 +48,8 @@ PUBLIC = (
         f"lance_core.{module}"
         for module in (
             *("arrow", "blob", "commit", "dataset", "debug", "errors", "file", "fragment"),
-            *("indices", "optimize", "progress", "query", "schema", "udf", "util", "vector"),
+            *("indices", "namespace", "optimize", "progress", "query", "schema", "udf", "util"),
+            "vector",
         )
     ),
 )

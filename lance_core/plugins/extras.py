@@ -6,5 +6,5 @@ missing.
 
 EXTRAS = (
     *("azure", "cli", "compaction", "dynamodb", "fsspec", "functions", "gcs", "indices", "kernels"),
-    *("legacy", "lease", "s3", "spark", "sql", "text", "vector"),
+    *("legacy", "lease", "namespace", "s3", "spark", "sql", "text", "vector"),
 )

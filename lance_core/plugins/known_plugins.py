@@ -90,6 +90,7 @@ KNOWN_PLUGINS = (
     KnownPlugin("kernels"),
     KnownPlugin("legacy", file_versions=("0.1",)),
     KnownPlugin("lease", handlers=("lease",)),
+    KnownPlugin("namespace", tools=("DirectoryNamespace",)),
     KnownPlugin("s3", ("s3", "s3a", "s3n")),
     KnownPlugin("spark"),
     KnownPlugin("sql", handlers=("sql",)),
