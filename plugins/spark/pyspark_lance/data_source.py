@@ -6,8 +6,10 @@ imports only PySpark; the methods import the rest when they are called.
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
-from typing import TYPE_CHECKING
+import functools
+import os
+from collections.abc import Callable, MutableMapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -22,9 +24,34 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def _brief(method: _Method) -> _Method:
+    """``method``, whose errors of lance-core have a traceback of one line.
+
+    Spark shows the traceback before the text of the error. The variable ``LANCE_CORE_TRACEBACK``
+    with the value ``full`` keeps all lines.
+    """
+
+    @functools.wraps(method)
+    def call(*arguments: Any, **named: Any) -> Any:
+        try:
+            return method(*arguments, **named)
+        except Exception as error:
+            arguments, named = (), {}  # The frame would show secrets.
+            is_ours = type(error).__module__ == "lance_core.errors"
+            if not is_ours or os.environ.get("LANCE_CORE_TRACEBACK") == "full":
+                raise
+            raise error.with_traceback(None) from None
+
+    return call  # type: ignore[return-value]  # the same arguments and result
+
+
 class DefaultSource(DataSource):
     """``format("lance")``: reads and writes Lance tables."""
 
+    @_brief
     def __init__(self, options: MutableMapping[str, str]) -> None:
         from lance_core.hookspecs.options import hide_secrets
 
@@ -39,21 +66,26 @@ class DefaultSource(DataSource):
     def name(cls) -> str:
         return "lance"
 
+    @_brief
     def schema(self) -> StructType:
         return self._source.schema()
 
+    @_brief
     def reader(self, schema: StructType) -> DataSourceReader:
         return self._source.reader(schema)
 
+    @_brief
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         return self._source.writer(schema, overwrite)
 
+    @_brief
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         # Processes that plan other reads and writes start faster without these modules.
         from lance_core_spark.stream.source import LanceStreamReader
 
         return LanceStreamReader(self._source.options, schema)
 
+    @_brief
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
         from lance_core_spark.stream.sink import LanceStreamWriter
 

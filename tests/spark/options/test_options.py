@@ -145,7 +145,8 @@ def test_secrets_travel_but_do_not_show() -> None:
     assert arrived == options
 
 
-def test_no_frame_of_a_data_source_shows_a_secret() -> None:
+def test_no_frame_of_a_data_source_shows_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LANCE_CORE_TRACEBACK", "full")
     for uri in ("nonsense://host/t", "memory://t?x"):
         given = {"path": uri, "storage.secret_key": "tiger", "token": "tiger", "version": "1"}
         for source in (LanceSource, DefaultSource):
@@ -189,5 +190,22 @@ def test_a_folder_that_cannot_be_written_is_reported_before_a_task_runs(tmp_path
 
 @each_case("name", ["location", "provider", "owner", "comment"])
 def test_properties_of_catalog_tables_are_explained(name: str) -> None:
-    with pytest.raises(UnsupportedFeatureError, match="catalog are not supported; use spark"):
+    with pytest.raises(UnsupportedFeatureError, match=r"register_table.*spark"):
         DataSourceOptions.parse({"path": "t.lance", name: "x"})
+
+
+def test_errors_of_the_source_have_a_short_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark shows it before the sentence that says what is wrong."""
+    with pytest.raises(InvalidInputError) as caught:
+        DefaultSource({"path": str(tmp_path), "colums": "a"})
+    shown = "".join(traceback.format_exception(caught.value))
+    assert len(traceback.extract_tb(caught.tb)) == 2  # this line, and one of the source
+    assert (
+        shown.rstrip().splitlines()[-1].startswith("lance_core.errors.InvalidInputError: unknown")
+    )
+    monkeypatch.setenv("LANCE_CORE_TRACEBACK", "full")
+    with pytest.raises(InvalidInputError) as caught:
+        DefaultSource({"path": str(tmp_path), "colums": "a"})
+    assert len(traceback.extract_tb(caught.tb)) > 3

@@ -76,6 +76,9 @@ def test_the_number_of_partitions_depends_on_bytes() -> None:
     # All rounds are full, so that no processor waits for the last tasks.
     assert count(MAX_PARTITION_BYTES * 4.1, 4) == 8
     assert count(MAX_PARTITION_BYTES * 80, 4) == 80
+    # Tiny fragments take time to open.
+    tiny = [FragmentSize(number, 1, 8) for number in range(10_000)]
+    assert [partition_count(tiny[:number], 4) for number in (200, 600, 10_000)] == [1, 2, 4]
 
 
 def test_wide_rows_make_small_batches() -> None:

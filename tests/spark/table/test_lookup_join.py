@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
@@ -9,6 +11,8 @@ from pyspark.sql import SparkSession
 import lance_core
 from lance_core.errors import ColumnNotFoundError, InvalidInputError, InvalidTypeError
 from lance_core_spark import lookup_join
+from lance_core_spark.table.lookup_join import LookupTask
+from lance_core_spark.table_ref import TableRef, TableVersion
 from tests.spark.conftest import read
 
 HOW = ("inner", "left", "semi", "anti")
@@ -45,7 +49,8 @@ def test_joins_have_the_rows_of_spark(spark: SparkSession, shops: str) -> None:
 
 
 def test_a_task_reads_only_the_rows_of_its_keys(spark: SparkSession, shops: str) -> None:
-    joined = lookup_join(spark.range(3).selectExpr("int(id * 30) AS id"), shops, "id")
+    keys = spark.range(3).selectExpr("int(id * 30) AS id")
+    joined = lookup_join(keys, shops, "id", filter="x < 60")
     assert joined.columns == ["id", "name", "x", "tags"]
     assert sorted(row["id"] for row in joined.collect()) == [0, 30]
     assert lookup_join(spark.range(0).selectExpr("int(id) AS id"), shops, "id").count() == 0
@@ -67,3 +72,41 @@ def test_wrong_arguments_are_refused_before_a_task_runs(spark: SparkSession, sho
         lookup_join(frame, shops, "x")
     with pytest.raises(InvalidInputError, match="both sides have the columns 'id'"):
         lookup_join(frame.selectExpr("int(id) AS id"), shops, "id", columns=["id"])
+
+
+MINUTE = 60_000_000
+
+
+@pytest.mark.parametrize(
+    ("stored", "keys"),
+    [
+        (pa.array([0, 5, 255], pa.uint8()), pa.array([5, -1, 256, 255, None], pa.int16())),
+        (
+            pa.array([0, 1, 2], pa.timestamp("ms")).cast(pa.timestamp("ms", "Asia/Tokyo")),
+            pa.array([1000, 1001, None, 2000], pa.timestamp("us", "UTC")),
+        ),
+        (
+            pa.array([60, 61], pa.timestamp("s")),
+            pa.array([MINUTE, MINUTE + 1, MINUTE + 1_000_000], pa.timestamp("us")),
+        ),
+    ],
+    ids=["unsigned", "milliseconds", "seconds"],
+)
+def test_keys_that_the_type_of_the_table_lacks_match_nothing(
+    tmp_path: Path, stored: pa.Array, keys: pa.Array
+) -> None:
+    path = str(tmp_path / "t.lance")
+    dataset = lance_core.write_dataset(pa.table({"k": stored, "n": range(len(stored))}), path)
+    schema = pa.schema({"_0": keys.type, "_1": pa.int64()})
+    known = set(stored.cast(keys.type).to_pylist())
+    expected = [key for key in keys.to_pylist() if key in known]
+    for condition in (None, "n > 1 AND n < 9"):
+        task = LookupTask(
+            *(TableRef.of(path, {}), TableVersion.of(dataset), "inner", 0, "k", stored.type),
+            *(("n",), schema, condition),
+        )
+        (joined,) = list(task(iter([pa.record_batch({"_0": keys})]))) or [None]
+        rows = [] if joined is None else joined.column(0).to_pylist()
+        assert len(expected) == 2
+        assert rows == (expected if condition is None else rows[-1:])
+        assert condition is None or all(n > 1 for n in joined.column(1).to_pylist())

@@ -20,6 +20,9 @@ MAX_PARTITION_BYTES = 256 << 20
 MIN_PARTITION_BYTES = 32 << 20
 """Bytes below which more tasks take longer: each costs Spark as much as some megabytes of rows."""
 
+FRAGMENT_BYTES = 128 << 10
+"""Bytes of rows that take about as long to read as it takes to open the files of a fragment."""
+
 MAX_BATCH_ROWS = 1 << 16
 BATCH_BYTES = 16 << 20
 """Default maximum rows and estimated bytes of a batch; both limits apply."""
@@ -70,13 +73,15 @@ def batch_rows(fragments: Sequence[FragmentSize], is_filtered: bool = False) -> 
 def partition_count(fragments: Sequence[FragmentSize], parallelism: int) -> int:
     """The default number of partitions: limited by bytes, and a multiple of ``parallelism``.
 
-    There are fewer than ``parallelism`` if they would have less than `MIN_PARTITION_BYTES` each.
+    There are fewer than ``parallelism`` if they would have less than `MIN_PARTITION_BYTES` each,
+    where each fragment counts `FRAGMENT_BYTES` besides its rows.
     """
     total = sum(fragment.rows * fragment.row_bytes for fragment in fragments)
     rounds = math.ceil(total / (parallelism * MAX_PARTITION_BYTES))
     if rounds > 1:
         return rounds * parallelism
-    return max(1, min(parallelism, int(total / MIN_PARTITION_BYTES)))
+    cost = total + len(fragments) * FRAGMENT_BYTES
+    return max(1, min(parallelism, int(cost / MIN_PARTITION_BYTES)))
 
 
 def equal_partitions(fragments: Sequence[FragmentSize], count: int) -> list[LancePartition]:

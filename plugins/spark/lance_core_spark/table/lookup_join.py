@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 import lance_core
+from lance_core.engines import as_filter
 from lance_core.errors import ColumnNotFoundError, InvalidInputError, InvalidTypeError
 from lance_core.hookspecs.arrays import from_numpy
 from lance_core.hookspecs.options import Secret, hide_secrets, hint, shortened
@@ -24,7 +25,7 @@ from lance_core_spark.table.numbered_columns import numbered, numbered_type, ren
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
 from lance_core_spark.task_threads import limit_threads_to_task
 from lance_core_spark.types.arrow_types import arrow_schema
-from lance_core_spark.types.convert import convert, convert_batch, split_batch
+from lance_core_spark.types.convert import convert_batch, split_batch
 from lance_core_spark.types.spark_types import spark_field
 
 MAX_ROWS = 1 << 17
@@ -36,15 +37,16 @@ JOINS = ("inner", "left", "semi", "anti")
 
 _KEY_TYPES = (
     pa.types.is_boolean,
-    pa.types.is_signed_integer,
+    lambda type_: pa.types.is_integer(type_) and type_ != pa.uint64(),
     pa.types.is_string,
     pa.types.is_large_string,
     pa.types.is_binary,
     pa.types.is_large_binary,
     pa.types.is_date32,
     pa.types.is_decimal128,
+    lambda type_: pa.types.is_timestamp(type_) and type_.unit != "ns",
 )
-"""Types whose equal values Spark and Arrow agree on, and of which each value of Spark fits."""
+"""Types whose equal values Spark and Arrow agree on, and of which Spark has every value."""
 
 
 def lookup_join(  # noqa: PLR0913 (those of the two sides of a join)
@@ -56,6 +58,7 @@ def lookup_join(  # noqa: PLR0913 (those of the two sides of a join)
     columns: Sequence[str] | None = None,
     how: str = "inner",
     prefix: str = "",
+    filter: str | None = None,
     version: int | None = None,
     storage_options: Mapping[str, str | Secret] | None = None,
 ) -> DataFrame:
@@ -65,7 +68,8 @@ def lookup_join(  # noqa: PLR0913 (those of the two sides of a join)
     ``columns``: those of the table, by default all but ``key``; in the result, their names begin
     with ``prefix``. ``how``: ``inner``, ``left`` (rows of ``frame`` without a match have nulls),
     ``semi`` (rows of ``frame`` with a match) or ``anti`` (those without one); the last two return
-    no columns of the table. A null key has no match. ``version``: by default the newest.
+    no columns of the table. A null key has no match. ``filter``: SQL of lance-core; only rows of
+    the table that satisfy it match. ``version``: by default the newest.
 
     Each task looks up the keys of its rows, many at once: in a scalar index of ``key``, if the
     table has one; without one it reads the keys of the table, and other columns where they match.
@@ -86,7 +90,7 @@ def lookup_join(  # noqa: PLR0913 (those of the two sides of a join)
         columns = []
     elif columns is None:
         columns = [name for name in dataset.schema.names if name != key]
-    stored = dataset.scanner([*columns]).projected_schema  # Checks the columns.
+    stored = dataset.scanner([*columns], filter=filter).projected_schema  # Checks both.
     right = table_fields(stored, prefix)
     check_names(frame, right)
     fields = [*frame.schema, *right]
@@ -100,6 +104,7 @@ def lookup_join(  # noqa: PLR0913 (those of the two sides of a join)
         keys,
         tuple(stored.names),
         arrow_schema(returned),
+        filter,
     )
     return renamed(frame.select(numbered(frame.columns)).mapInArrow(task, returned), fields)
 
@@ -126,7 +131,7 @@ class LookupTask:
     """The function of a task. Its rows are those of the data frame.
 
     Their keys are column ``position``, of the type ``keys`` in the table; ``columns`` are those of
-    the table that are returned.
+    the table that are returned. ``filter`` is applied to the rows that have the keys.
     """
 
     table: TableRef
@@ -137,6 +142,7 @@ class LookupTask:
     keys: pa.DataType
     columns: tuple[str, ...]
     schema: pa.Schema
+    filter: str | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         limit_threads_to_task()
@@ -145,11 +151,8 @@ class LookupTask:
                 yield from self._joined(rows.slice(start, MAX_ROWS))
 
     def _joined(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        values = convert(rows.column(self.position), self.keys, (self.key,))
-        matches = open_version(self.table, self.version).to_table(
-            list(dict.fromkeys([self.key, *self.columns])),
-            filter=pc.field(self.key).isin(values.drop_null().unique()),
-        )
+        values = stored_keys(rows.column(self.position), self.keys)
+        matches = self._matches(values.drop_null().unique())
         left, right = _pairs(values, matches[self.key])
         has_match = np.zeros(rows.num_rows, np.bool_)
         has_match[left] = True
@@ -164,6 +167,23 @@ class LookupTask:
             *(matches[name].combine_chunks().take(right) for name in self.columns),
         ]
         yield from split_batch(convert_batch(columns, self.schema, len(left)))
+
+    def _matches(self, keys: pa.Array) -> pa.Table:
+        """The rows of the table that have one of ``keys`` and satisfy the filter."""
+        dataset = open_version(self.table, self.version)
+        names = [self.key, *self.columns]
+        condition = None if self.filter is None else as_filter(self.filter, dataset.schema)
+        if condition is not None:
+            names += [path[0] for path in condition.columns]
+        matches = dataset.to_table(list(dict.fromkeys(names)), filter=pc.field(self.key).isin(keys))
+        return matches if condition is None else matches.filter(pa.array(condition.mask(matches)))
+
+
+def stored_keys(keys: pa.Array, stored: pa.DataType) -> pa.Array:
+    """Keys of Spark in the type of the table; null, which has no match, for those outside of it."""
+    cast = keys.cast(stored, safe=False)
+    is_same = pc.equal(cast.cast(keys.type, safe=False), keys)
+    return pc.if_else(is_same, cast, pa.scalar(None, stored))
 
 
 def _pairs(left: pa.Array, right: pa.ChunkedArray) -> tuple[np.ndarray[Any, Any], pa.Array]:
