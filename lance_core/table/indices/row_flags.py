@@ -68,6 +68,11 @@ class RowFlags:
         """The number of rows in the set."""
         return int(self.counts.sum())
 
+    @property
+    def is_whole(self) -> bool:
+        """True if the set has all rows of its fragments."""
+        return bool((self.counts == self.sizes).all())
+
     def are_physical_rows(self, addresses: Addresses) -> bool:
         """True if each of ``addresses`` is of a physical row of a fragment with rows in the set."""
         if not len(addresses):

@@ -92,19 +92,37 @@ def rank_index(
     query = index.query
     best: list[list[Hits]] = [[] for _ in range(query.num_queries)]
     for segment, opened in zip(index.stored.segments, index.opened, strict=True):
-        allowed = allowed_rows(snapshot, segment, rows)
-        if segment.has_row_ids and query.is_final and 0 < count < snapshot.num_rows:
-            answers = _top_with_ties(opened, query, count, allowed)
-        else:
-            answers = opened.top(query, count, allowed)
-        live = live_rows(snapshot, segment.fragments)
+        answers, may_have_all = None, rows is None and not segment.has_row_ids
+        if may_have_all and live_rows(snapshot, segment.fragments).is_whole:
+            # Mostly an index has no other rows either, so that none has to be masked.
+            answers = _by_address(snapshot, segment, opened.top(query, count, None))
+        if answers is None:
+            allowed = allowed_rows(snapshot, segment, rows)
+            if segment.has_row_ids and query.is_final and 0 < count < snapshot.num_rows:
+                ranked = _top_with_ties(opened, query, count, allowed)
+            else:
+                ranked = opened.top(query, count, allowed)
+            answers = _by_address(snapshot, segment, ranked)
+        if answers is None:
+            name = index.stored.name
+            raise CorruptFileError(f"index {name!r} has rows that the table has not")
         for of_query, hits in zip(best, answers, strict=True):
-            addresses, exist = _addresses(snapshot, segment, hits.rows)
-            if not (exist.all() and live.are_physical_rows(addresses)):
-                name = index.stored.name
-                raise CorruptFileError(f"index {name!r} has rows that the table has not")
-            of_query.append(hits._replace(rows=addresses))
+            of_query.append(hits)
     return [merged(of_query, count, ascending=query.ascending) for of_query in best]
+
+
+def _by_address(
+    snapshot: Snapshot, segment: CoveringSegment, answers: Sequence[Hits]
+) -> Sequence[Hits] | None:
+    """The hits of a segment by address; None if a row is not one that the segment covers."""
+    live = live_rows(snapshot, segment.fragments)
+    moved = []
+    for hits in answers:
+        addresses, exist = _addresses(snapshot, segment, hits.rows)
+        if not (exist.all() and live.are_physical_rows(addresses)):
+            return None
+        moved.append(hits._replace(rows=addresses))
+    return moved
 
 
 def _top_with_ties(
