@@ -89,6 +89,9 @@ def rows_in_pages(column: Column, pages: Int64Array, rows: Rows) -> Rows:
     """
     if isinstance(rows, RowRange):
         return rows.moved(-column.starts[int(pages[0])])
+    first, last = int(pages[0]), int(pages[-1])
+    if last - first < len(pages):  # consecutive ones
+        return packed_rows(rows.values - column.starts[first])
     starts = np.asarray(column.starts)
     firsts, counts = starts[pages], starts[pages + 1] - starts[pages]
     return packed_rows(positions_in_parts(rows.values, firsts, counts))

@@ -56,7 +56,8 @@ class _Tables:
     ``starts``: the first row of each page, then the number of rows. For each encoding, ``prints``
     has the `PageRuns._fingerprint`, `_UNKNOWN` until it is computed; then ``num_items`` has the
     levels of a page, up to `MAX_RUN_ITEMS`. ``keys``: the number of each fingerprint. ``groups``:
-    those of the last ranges of rows. ``cache``: what is read once.
+    those of the last ranges of rows. ``group_of``: the number of the group of each page, where all
+    pages are grouped; None until then. ``cache``: what is read once.
     """
 
     def __init__(self, leaf: LeafColumn) -> None:
@@ -67,6 +68,7 @@ class _Tables:
         self.num_items = np.zeros(count, np.int64)
         self.keys: dict[bytes, int] = {}
         self.groups: dict[RowRange, list[PageGroup]] = {}
+        self.group_of: Int64Array | None = None
         self.cache = PageCache(len(self.pages))
 
 
@@ -105,7 +107,7 @@ class PageRuns:
         values, ends = rows.values, cuts.tolist()
         return [
             self._group(RowIndices(values[ends[a] : ends[b]]), pages[a:b])
-            for a, b in self._edges(pages)
+            for a, b in self._edges_of_some(pages)
         ]
 
     def groups_in(self, pages: Int64Array, rows: RowRange) -> list[PageGroup]:
@@ -140,6 +142,25 @@ class PageRuns:
         items = np.cumsum(self._tables.num_items[kinds]) // MAX_RUN_ITEMS
         differs |= (size[1:] != size[:-1]) | (items[1:] != items[:-1])
         return pairwise([0, *(np.flatnonzero(differs) + 1).tolist(), len(pages)])
+
+    def _edges_of_some(self, pages: Int64Array) -> Iterator[tuple[int, int]]:
+        """Like `_edges`, by the groups of all pages, which are computed once.
+
+        A read of few rows would mostly compute groups. Those of many other pages are not computed.
+        """
+        numbers = self._tables.group_of
+        if numbers is None:
+            count = len(self.pages)
+            if len(pages) * 4 < count:
+                return self._edges(pages)
+            numbers = np.zeros(count, np.int64)
+            for number, (start, stop) in enumerate(self._edges(np.arange(count))):
+                numbers[start:stop] = number
+            self._tables.group_of = numbers
+        used = numbers[pages]
+        if not len(used) or used[0] == used[-1]:
+            return iter([(0, len(used))])
+        return pairwise([0, *(np.flatnonzero(used[1:] != used[:-1]) + 1).tolist(), len(used)])
 
     def fingerprints(self, kinds: Int64Array) -> Int64Array:
         """For each page, given its kind, the `_fingerprint` of its encoding."""
