@@ -45,6 +45,7 @@ def start() -> SparkSession:
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.sql.session.timeZone", "America/New_York")
         .config("spark.sql.shuffle.partitions", "1")
+        .config("spark.python.daemon.module", "tests.spark.daemon")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         # Clients of Spark Connect use the session, too.
