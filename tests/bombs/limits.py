@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pyarrow as pa
-
-from tests.worker_memory import collect_and_freeze
+from tests.worker_memory import collect_and_freeze, release_unused
 
 MIB = 1 << 20
 MOST_BYTES = 256 * MIB
@@ -25,7 +23,7 @@ def limited() -> Iterator[None]:
     """
     # What was freed before may not serve here.
     collect_and_freeze()
-    pa.default_memory_pool().release_unused()
+    release_unused()
     old, hard = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MOST_BYTES, hard))
