@@ -77,7 +77,7 @@ def test_columns_that_are_left_out_are_null_in_the_condition(table: Path) -> Non
         (True, {"replace_where": "id"}, InvalidInputError, "'replace_where'"),
         (True, {"replace_where": "id = ("}, InvalidInputError, "'replace_where'"),
         (True, {"replace_were": MONDAY}, InvalidInputError, "did you mean 'replace_where'"),
-        (True, {"replacewhere": MONDAY}, InvalidInputError, "did you mean 'replace_where'"),
+        (True, {"replace_wher": MONDAY}, InvalidInputError, "did you mean 'replace_where'"),
     ],
     ids=str,
 )
