@@ -125,8 +125,7 @@ class ReadMethods(DatasetBase):
 
     def head(self, num_rows: int, **options: Unpack[HeadArguments]) -> pa.Table:
         """The first ``num_rows`` rows; see `scanner` for the options."""
-        with self._snapshot.turn:
-            return self.scanner(limit=num_rows, **options).to_table()
+        return self.to_table(limit=num_rows, **options)
 
     def slice(self, start: int, end: int, columns: Columns = None) -> pa.Table:
         """Rows from position ``start`` (inclusive) to ``end`` (exclusive)."""
@@ -134,8 +133,7 @@ class ReadMethods(DatasetBase):
             raise InvalidInputError(f"start must be non-negative, got {start}")
         if end < start:
             raise InvalidInputError(f"end ({end}) must be >= start ({start})")
-        with self._snapshot.turn:
-            return self.scanner(columns, offset=start, limit=end - start).to_table()
+        return self.to_table(columns, offset=start, limit=end - start)
 
     def take(self, indices: Indices, columns: Columns = None) -> pa.Table:
         """Rows by position, in the order of ``indices``.

@@ -33,7 +33,7 @@ READS: dict[str, tuple[int, Callable[[lance_core.LanceDataset], object]]] = {
     "lookup": (250, lambda ds: ds.to_table(["s", "f"], filter=f"id = {next(IDS)}")),
     "repeated lookup": (206, lambda ds: ds.to_table(["s", "f"], filter="id = 77")),
     "page": (238, lambda ds: ds.to_table(["s", "f"], limit=100, offset=12_345)),
-    "head": (383, lambda ds: ds.head(10)),
+    "head": (375, lambda ds: ds.head(10)),
     "scan": (393, lambda ds: ds.to_table(["id", "v"])),
     "count": (394, lambda ds: ds.count_rows("f > 100")),
 }
