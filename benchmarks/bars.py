@@ -63,6 +63,9 @@ SPARK = {
     "two columns grouped": 0.8,
     "0.1 % of rows, 3 columns": 1.5,
     "count": 0.8,
+    "two columns grouped by aggregate": 1.25,
+    "selected rows summed by aggregate": 1.25,
+    "keys looked up": 3.3,
     "merge of 1 %": 2.0,
 }
 """Work on Spark, to Spark's own Parquet."""

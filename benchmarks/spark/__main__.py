@@ -18,11 +18,16 @@ from pathlib import Path
 
 from benchmarks.machine import describe
 from benchmarks.report import OURS, Report
-from benchmarks.spark import planning, reads, session, writes
+from benchmarks.spark import in_tasks, planning, reads, session, writes
 from benchmarks.spark.comparison import HOP, PARQUET, Comparison
 
 ROWS = 10_000_000
-GROUPS = {"reads": reads.reads, "merges": writes.merges, "planning": planning.planning}
+GROUPS = {
+    "reads": reads.reads,
+    "tasks": in_tasks.in_tasks,
+    "merges": writes.merges,
+    "planning": planning.planning,
+}
 NAMES = ("writes", *GROUPS)
 
 
