@@ -26,6 +26,10 @@ NEIGHBOUR_BYTES = 40
 lists of the build with 4 bytes each, then with their distances in what is stored and in the batch
 that is written, with 8 each."""
 
+VECTOR_COPIES = 2.5
+"""How many times the vectors of a partition are in memory: their codes as they were encoded, the
+vectors that are compared, and pieces of both on their way."""
+
 SCAN_REMAINS = 128 << 20
 """Bytes that the scan and the codes of all rows have left in the pools of memory: 115 MiB were
 measured for 152,286 rows of 512 bytes."""
@@ -127,9 +131,9 @@ def _num_at_once(
     lengths = partitioned.lengths[nonempty]
     _, codes = partitioned.partition(int(nonempty[lengths.argmin()]))
     vector = encoder.graph_vectors(codes[:1], parameters.metric)
-    bytes_per_row = vector.rows.nbytes + NEIGHBOUR_BYTES * parameters.graph.m
-    needed = int(lengths.max()) * bytes_per_row
-    available = parameters.memory_limit - parameters.budget - SCAN_REMAINS
+    bytes_per_row = VECTOR_COPIES * vector.rows.nbytes + NEIGHBOUR_BYTES * parameters.graph.m
+    needed = int(lengths.max() * bytes_per_row)
+    available = parameters.memory_limit - SCAN_REMAINS
     if parameters.is_limited and needed > available:
         raise InvalidInputError(
             f"the graph of a partition of {lengths.max():,} rows takes {needed >> 20} MiB, and a "
