@@ -217,8 +217,8 @@ def test_unknown_arguments_are_refused_and_those_of_caches_ignored(three_version
         assert lance.dataset(three_versions, index_cache_size=3, session=None).version == 3
     with pytest.raises(TypeError, match="nonsense"):
         lance.dataset(three_versions, nonsense=1)
-    with pytest.raises(UnsupportedFeatureError, match="table_id"):
-        lance.dataset(three_versions, table_id=["t"])
+    with pytest.raises(UnsupportedFeatureError, match="base_store_params"):
+        lance.dataset(three_versions, base_store_params={"memory://a": {}})
     with pytest.raises(TypeError, match="commit_lock"):
         lance.dataset(three_versions, commit_lock=5)
 

@@ -32,7 +32,6 @@ from lance_core.errors import (
     LanceError,
     PluginNotFoundError,
     RetryableCommitConflictError,
-    UnsupportedFeatureError,
 )
 from lance_core.fragment import write_fragments
 from lance_core.plugins.handler_choice import MARKER
@@ -285,7 +284,7 @@ def test_two_changes_of_one_transaction_id_are_not_one(uri: str, some_rows: Rows
         ({"read_version": 1, "commit_timeout": 5}, InvalidInputError),
         ({"read_version": 1, "commit_timeout": timedelta(0)}, InvalidInputError),
         ({"read_version": 1, "commit_message": 5}, InvalidInputError),
-        ({"read_version": 1, "table_id": ["t"]}, UnsupportedFeatureError),
+        ({"read_version": 1, "table_id": ["t"]}, InvalidInputError),
         ({"read_version": 1, "commit_lock": 5}, TypeError),
         ({"read_version": 1, "nonsense": 5}, TypeError),
     ],

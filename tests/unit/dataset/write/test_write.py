@@ -309,7 +309,7 @@ def interrupt(_: object) -> pa.RecordBatch:
         ({"initial_bases": ["somewhere"]}, TypeError),
         ({"target_bases": []}, UnsupportedFeatureError),
         ({"target_all_bases": True}, UnsupportedFeatureError),
-        ({"namespace_client": object()}, UnsupportedFeatureError),
+        ({"namespace_client": object()}, InvalidInputError),
         ({"nonsense": 1}, TypeError),
     ],
 )
