@@ -360,5 +360,5 @@ def test_a_table_that_does_not_exist_is_an_error(uri: Path) -> None:
 def test_options_of_a_stream_are_an_error_elsewhere(tmp_path: Path, name: str) -> None:
     append(tmp_path / "t.lance", 1)
     source = DefaultSource({"path": str(tmp_path / "t.lance"), name: "1"})
-    with pytest.raises(InvalidInputError, match=rf"'{name}' is for spark.readStream only"):
+    with pytest.raises(InvalidInputError, match=rf"'{name}' is for spark.readStream"):
         source.reader(source.schema())
