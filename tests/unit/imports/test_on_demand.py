@@ -203,7 +203,7 @@ MAX_KILOBYTES = {
     "import": 32,
     "write": 2260,
     "open": 8,
-    "read": 230,
+    "read": 240,
     "filter": 210,
     "take": 5,
     "take in any order": 5,
