@@ -3,9 +3,9 @@
 A plugin imports nothing else of lance-core but `lance_core` and its public modules, such as
 `lance_core.errors`. The hooks, descriptors and most used names are here. Each kind of plugin has a
 module with everything that its author needs: `stores`, `commits`, `encodings`, `indices`,
-`searches`, `analyzers`, `file_versions`, `kernels`, `functions`, `stored_pages` and `tools`. All
-kinds share `options`, `concurrency`, `arrays` and `json_values`. A name is imported at its first
-use, and a module of the package imports what it has.
+`searches`, `analyzers`, `file_versions`, `kernels`, `functions`, `stored_pages`, `tools` and
+`commands`. All kinds share `options`, `concurrency`, `arrays` and `json_values`. A name is imported
+at its first use, and a module of the package imports what it has.
 
 A plugin is a module (or any object) with functions that have the names below and the decorator
 `hookimpl`. A distribution registers its plugin with an entry point::

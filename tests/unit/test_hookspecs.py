@@ -11,6 +11,7 @@ from lance_core import hookspecs
 from lance_core.hookspecs import (
     analyzers,
     arrays,
+    commands,
     commits,
     concurrency,
     encodings,
@@ -31,6 +32,7 @@ from lance_core.hookspecs.exports import HOMES
 from tests.each_case import each_case
 
 PARTS = {
+    commands: {"command_spec"},
     arrays: {"encodings", "schema", "store", "file_version"},
     commits: {"commits", "table", "schema", "store", "file_version"},
     concurrency: set(),
