@@ -97,4 +97,4 @@ def test_options_of_writes(spark: SparkSession, tmp_path: Path) -> None:
         {"id": 0, "day": None, "note": "x"}
     ]
     with pytest.raises(Exception, match="did you mean 'replace_where'"):
-        write(days, uri, "overwrite", replaceWhere="day = 1")
+        write(days, uri, "overwrite", replace_were="day = 1")
