@@ -389,10 +389,6 @@ ds.take([True, False])
     "what is missing is not found, whatever its number": """
 ds.checkout_version(-1)
 """,
-    "no place is an argument of a wrong type like any other": """
-lance.dataset(None)
-lance.write_dataset(TABLE, None)
-""",
     "what a file version cannot store is a NotImplementedError": """
 write(pa.table({"s": pa.array([{"x": 1}, None])}))
 write(pa.table({"m": pa.array([[(1, 2)]], pa.map_(pa.int8(), pa.int8()))}))

@@ -85,7 +85,8 @@ class Plugin:
     def registry(self) -> EncodingRegistry:
         contribution = load(PluginSource("liar", "lance-core-liar 1.0", lambda: self))
         assert isinstance(contribution, Contribution)
-        others = [s for s in lance_encodings() if s is not self.honest and s != self.honest]
+        key = self.honest.key, self.honest.family
+        others = [spec for spec in lance_encodings() if (spec.key, spec.family) != key]
         return EncodingRegistry(("some", s) for s in [*others, *encodings_of(contribution)])
 
 

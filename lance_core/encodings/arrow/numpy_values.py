@@ -76,13 +76,20 @@ def _of_class(kind: type, values: Sequence[Any], type_: pa.DataType) -> pa.Array
         buffers = [None, pa.py_buffer(offsets)]
         return pa.Array.from_buffers(type_, len(values), buffers, 0, 0, [items])
     if kind is int and types.is_temporal(type_) and not types.is_interval(type_):
-        return from_numpy(np.array(values, f"i{type_.bit_width // 8}")).view(type_)
-    is_number = (
-        (kind is bool and types.is_boolean(type_))
-        or (kind is int and types.is_integer(type_))
-        or (kind is float and types.is_float64(type_))
-    )
-    return from_numpy(np.array(values, numpy_dtype(type_))) if is_number else None
+        return from_numpy(_integers(values, np.dtype(f"i{type_.bit_width // 8}"))).view(type_)
+    if kind is int and types.is_integer(type_):
+        return from_numpy(_integers(values, numpy_dtype(type_)))
+    if (kind is bool and types.is_boolean(type_)) or (kind is float and types.is_float64(type_)):
+        return from_numpy(np.array(values, numpy_dtype(type_)))
+    return None
+
+
+def _integers(values: Sequence[int], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """The values as an array. Raises ``OverflowError`` where numpy 1 would only warn."""
+    limits = np.iinfo(dtype)
+    if min(values) < limits.min or max(values) > limits.max:
+        raise OverflowError
+    return np.array(values, dtype)
 
 
 def _of_bytes(values: Sequence[bytes], type_: pa.DataType, unit: type) -> pa.Array:
