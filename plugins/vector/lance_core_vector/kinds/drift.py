@@ -38,22 +38,17 @@ class Drift:
         self._meter = DistanceMeter(source.metric)
         self.add = self._meter.add
 
-    def warn(self) -> None:
-        """Issue an `IndexWarning` if the new rows fit the training much worse."""
-        fit = self._known_fit()
-        if fit is not None:
-            drift = self._with_new_rows(TrainingFit(fit.trained)).drift
-            warn_of_drift(drift, self._source.files.index.path)
-
     def fit_with(self, sources: Iterable[IvfIndex]) -> TrainingFit | None:
         """The fit of an index of the rows of ``sources``, which have these centroids, and new ones.
 
-        None if that of the training is not known.
+        None if that of the training is not known. Issues an `IndexWarning` if the new rows fit the
+        training much worse.
         """
-        fit = self._known_fit()
-        if fit is None:
+        trained = self._trained()
+        if trained is None:
             return None
-        fit = TrainingFit(fit.trained)
+        fit = TrainingFit(trained)
+        warn_of_drift(self._with_new_rows(fit).drift, self._source.files.index.path)
         for source in sources:
             own = _stored_fit(source)
             if own is not None:
@@ -63,12 +58,14 @@ class Drift:
     def _with_new_rows(self, fit: TrainingFit) -> TrainingFit:
         return fit.plus(self._meter.mean, self._meter.count)
 
-    def _known_fit(self) -> TrainingFit | None:
-        """The fit of the index: stored, or by its codes if there are new rows to compare."""
+    def _trained(self) -> float | None:
+        """The mean distance of the training: stored, or by codes if there are rows to compare."""
         source = self._source
         stored = _stored_fit(source)
-        if stored is not None or self._meter.count < FEW_ROWS:
-            return stored
+        if stored is not None:
+            return stored.trained
+        if self._meter.count < FEW_ROWS:
+            return None
         metric = source.metric.name
         if metric == "dot" and isinstance(source.quantizer, RabitQuantizer):
             return None
@@ -80,7 +77,7 @@ class Drift:
             # Codewords are nearer to the centroids than the vectors, down to about half as far. The
             # loss of the training is exact, and too low for an index that has grown since.
             known = max(known, (source.model.loss or 0.0) / max(1, int(source.model.lengths.sum())))
-        return TrainingFit(known)
+        return known
 
 
 def _stored_fit(source: IvfIndex) -> TrainingFit | None:
@@ -94,11 +91,11 @@ def _stored_fit(source: IvfIndex) -> TrainingFit | None:
 def _loss_of_codes(source: IvfIndex) -> float:
     """The mean distance of some rows of an index from their centroids, by their codes."""
     lengths = source.model.lengths
-    chosen = np.random.default_rng(0).permutation(np.flatnonzero(lengths))[:PARTITIONS]
+    sampled = np.random.default_rng(0).permutation(np.flatnonzero(lengths))[:PARTITIONS]
     total = 0.0
-    for number in np.sort(chosen).tolist():
+    for number in np.sort(sampled).tolist():
         total += float(np.mean(_losses_of_codes(source, number))) * int(lengths[number])
-    return total / max(1, int(lengths[chosen].sum()))
+    return total / max(1, int(lengths[sampled].sum()))
 
 
 def _losses_of_codes(source: IvfIndex, number: int) -> npt.NDArray[np.floating]:

@@ -80,7 +80,6 @@ def merge(
             for count in encode_rows(added, training, parameters, partitioned, measure=drift.add):
                 done = min(done + count, total)
                 output.progress("encode", done, total)
-        drift.warn()
         fit = drift.fit_with(copied)
         every = [own for own in readable if own is not None]
         if len(every) + (rows is None) == len(readable):

@@ -56,10 +56,10 @@ class TrainingFit:
         try:
             trained, added, num_added = json.loads(text)
             is_fit = type(num_added) is int and 0 <= num_added < 1 << 63
-            is_fit &= all(type(mean) is float and mean >= 0 for mean in (trained, added))
+            is_fit &= all(type(mean) is float and 0 <= mean < math.inf for mean in (trained, added))
         except (ValueError, TypeError, RecursionError):
             is_fit = False
-        if not is_fit or not math.isfinite(trained) or not math.isfinite(added):
+        if not is_fit:
             raise CorruptFileError(f"is {text[:80]!r}", reader.path, field=FIT_KEY)
         return cls(trained, added, num_added)
 
@@ -109,8 +109,8 @@ class DistanceMeter:
         """Measure a batch: its vectors, and the partition of each."""
         if not len(vectors):
             return
-        some = slice(None, None, -(-len(vectors) // _BATCH_ROWS))
-        distances = centroid_distances(self._metric, vectors[some], centroids[owners[some]])
+        sampled = slice(None, None, -(-len(vectors) // _BATCH_ROWS))
+        distances = centroid_distances(self._metric, vectors[sampled], centroids[owners[sampled]])
         self._total += float(distances.mean()) * len(vectors)
         self.count += len(vectors)
 

@@ -106,10 +106,8 @@ def recall_report(  # noqa: PLR0913 (each has a default)
     index = vector_index(dataset, column)
     metric = metric or index_metric(index)
     keys = {"column": column} | ({} if metric is None else {"metric": metric})
-    start = time.process_time()
     queried = RecallQueries(dataset.to_table, keys, matrix, own, k)
-    exact = queried.answers({"use_index": False})
-    exact_seconds = (time.process_time() - start) / len(matrix)
+    exact, exact_seconds = exact_answers(queried)
     measured = [measured_recall(queried, exact, keys_of_nearest) for keys_of_nearest in options]
     drift = None if index is None else _drift(dataset, index)
     return RecallReport(column, k, len(matrix), tuple(measured), exact_seconds, drift)
@@ -146,6 +144,13 @@ def sampled_vectors(
     random = np.random.default_rng(seed)
     offsets = np.sort(random.choice(total, min(count, total), replace=False))
     return vectors_in(dataset.take(offsets, columns=[column, "_rowid"]), column)
+
+
+def exact_answers(queries: RecallQueries) -> tuple[list[set[int]], float]:
+    """The answers of the exact search, and its seconds of processor time for a query."""
+    start = time.process_time()
+    exact = queries.answers({"use_index": False})
+    return exact, (time.process_time() - start) / len(queries.matrix)
 
 
 def measured_recall(

@@ -19,6 +19,7 @@ from lance_core_vector.answers import RecallQueries
 from lance_core_vector.builder.indices_builder import IndicesBuilder
 from lance_core_vector.quality.recall_report import (
     MeasuredRecall,
+    exact_answers,
     index_metric,
     measured_recall,
     sampled_vectors,
@@ -196,9 +197,7 @@ class _Sample:
     def of(cls, table: LanceDataset, metric: str, k: int) -> _Sample:
         own, matrix = sampled_vectors(table, "v", QUERIES, seed=0)
         queries = RecallQueries(table.to_table, {"column": "v", "metric": metric}, matrix, own, k)
-        start = time.process_time()
-        exact = queries.answers({"use_index": False})
-        exact_seconds = (time.process_time() - start) / len(matrix)
+        exact, exact_seconds = exact_answers(queries)
         start = time.process_time()
         rate = min(256, table.count_rows() // PARTITIONS)
         model = IndicesBuilder(table, "v").train_ivf(
@@ -222,60 +221,68 @@ def _measured(
     table.create_index("v", metric=sample.metric, replace=True, **arguments)
     seconds = sample.train_seconds + time.process_time() - start
     growth = num_rows / table.count_rows()
-    options, reached, ms = _least_effort(sample, parameters, recall, num_rows)
+    least, ms = _least_effort(sample, parameters, recall, num_rows)
     (description,) = table.describe_indices()
     size = int((description.total_size_bytes or 0) * growth)
-    nearest = {"recall": recall} if reached >= recall else dict(options)
-    return IndexCandidate(parameters, nearest, reached, size, ms, seconds * growth)
+    nearest = {"recall": recall} if least.recall >= recall else dict(least.options)
+    return IndexCandidate(parameters, nearest, least.recall, size, ms, seconds * growth)
 
 
 def _least_effort(
     sample: _Sample, parameters: Mapping[str, Any], recall: float, num_rows: int
-) -> tuple[Mapping[str, Any], float, float]:
-    """The options that find ``recall`` in the least time, what they find, and the milliseconds.
+) -> tuple[MeasuredRecall, float]:
+    """The search that finds ``recall`` in the least time, and the milliseconds of `_expected_ms`.
 
     The most effort, if none is enough. The least factor of refinement that is enough in all
     partitions is tried, and the next one, which may need fewer of them.
     """
     factors = (None,) if parameters["index_type"] in ("IVF_FLAT", "IVF_SQ") else FACTORS
-    efforts: list[tuple[float, MeasuredRecall]] = []
+    efforts: list[tuple[MeasuredRecall, float]] = []
     for factor in factors:
         keys = {} if factor is None else {"refine_factor": factor}
         in_all = sample.measured({**keys, "nprobes": PROBES[-1]})
         if in_all.recall < recall and factor != factors[-1]:
             continue
-        same = {PROBES[-1]: in_all}
-
-        def is_enough(
-            probes: int,
-            keys: Mapping[str, Any] = keys,
-            same: dict[int, MeasuredRecall] = same,
-        ) -> bool:
-            same[probes] = sample.measured({**keys, "nprobes": probes})
-            return same[probes].recall >= recall
-
-        chosen = same[PROBES[bisect_left(PROBES[:-1], True, key=is_enough)]]
-        ms = _expected_ms(list(same.values()), chosen, sample.table.count_rows(), num_rows)
-        efforts.append((ms, chosen))
+        fewest, by_probes = _fewest_probes(sample, in_all, recall)
+        ms = _expected_ms(by_probes, fewest, sample.table.count_rows(), num_rows)
+        efforts.append((fewest, ms))
         if len(efforts) == 2:
             break
-    ms, chosen = min(efforts, key=lambda effort: effort[0])
-    return chosen.options, chosen.recall, ms
+    return min(efforts, key=lambda effort: effort[1])
+
+
+def _fewest_probes(
+    sample: _Sample, in_all: MeasuredRecall, recall: float
+) -> tuple[MeasuredRecall, list[MeasuredRecall]]:
+    """The search of the fewest partitions that finds ``recall``, and all that were measured.
+
+    ``in_all``: the search of all partitions, whose other options the others share. It is the first
+    of those that were measured, and the result if none finds ``recall``.
+    """
+    by_probes = {PROBES[-1]: in_all}
+
+    def is_enough(probes: int) -> bool:
+        by_probes[probes] = sample.measured({**in_all.options, "nprobes": probes})
+        return by_probes[probes].recall >= recall
+
+    fewest = PROBES[bisect_left(PROBES[:-1], True, key=is_enough)]
+    return by_probes[fewest], list(by_probes.values())
 
 
 def _expected_ms(
-    same: Sequence[MeasuredRecall], chosen: MeasuredRecall, sample_rows: int, num_rows: int
+    by_probes: Sequence[MeasuredRecall], fewest: MeasuredRecall, sample_rows: int, num_rows: int
 ) -> float:
-    """The time of a query of the whole table that finds as much as ``chosen`` of the sample.
+    """The time of a query of the whole table that finds as much as ``fewest`` of the sample.
 
-    ``same``: measurements that differ in the number of partitions. The time is linear in the rows
+    ``by_probes``: searches that differ in the number of partitions. The time is linear in the rows
     that are searched. In a table with more partitions, the number that must be searched for the
     same recall is taken to grow with the square root of theirs.
     """
     of_sample = sample_rows / PARTITIONS
-    rows = [measured_recall.options["nprobes"] * of_sample for measured_recall in same]
-    slope, fixed = np.polyfit(rows, [1e3 * measured_recall.seconds for measured_recall in same], 1)
+    rows = [measured.options["nprobes"] * of_sample for measured in by_probes]
+    ms = [1e3 * measured.seconds for measured in by_probes]
+    slope, fixed = np.polyfit(rows, ms, 1)
     partitions = max(1, num_rows // PARTITION_ROWS)
-    probes = chosen.options["nprobes"] * max(1.0, partitions / PARTITIONS) ** 0.5
+    probes = fewest.options["nprobes"] * max(1.0, partitions / PARTITIONS) ** 0.5
     searched = min(num_rows, probes * num_rows / partitions)
     return float(max(0.0, fixed) + max(0.0, slope) * searched)
