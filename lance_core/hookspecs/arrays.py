@@ -24,6 +24,7 @@ from lance_core.encodings.arrow.numpy_values import (
     from_values,
     numpy_dtype,
     to_numpy,
+    to_scalar,
 )
 from lance_core.encodings.arrow.ordered_rows import AnyRows, OrderedRows, reorder
 from lance_core.encodings.arrow.spans import edges_of, spans_index
@@ -72,6 +73,7 @@ __all__ = [
     "spans_index",
     "struct_arrays",
     "to_numpy",
+    "to_scalar",
     "variable_arrays",
 ]
 

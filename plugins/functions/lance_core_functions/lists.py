@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
-from lance_core.hookspecs.arrays import from_numpy, from_values, to_numpy
+from lance_core.hookspecs.arrays import from_numpy, to_numpy, to_scalar
 from lance_core.sql_functions import (
     ColumnNode,
     Constant,
@@ -69,7 +69,7 @@ def parents_of(lists: pa.Array) -> pa.Array:
     if not lists.null_count:
         return pc.list_parent_indices(lists)
     stored = pc.list_value_length(lists)
-    lengths = to_numpy(pc.fill_null(stored, from_values([0], stored.type)[0]))
+    lengths = to_numpy(pc.fill_null(stored, to_scalar(0, stored.type)))
     return from_numpy(np.repeat(np.arange(len(lists)), lengths))
 
 

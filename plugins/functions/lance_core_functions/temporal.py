@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
-from lance_core.hookspecs.arrays import from_numpy, from_values
+from lance_core.hookspecs.arrays import from_numpy, to_scalar
 from lance_core.sql_functions import (
     Constant,
     Datum,
@@ -33,13 +33,13 @@ _MAX_YEAR = 262_142
 
 def now() -> Node:
     """The current time, one value for a whole expression."""
-    moment = from_values([time.time_ns()], pa.timestamp("ns", "+00:00"))[0]
-    return Constant(moment)
+    return Constant(to_scalar(time.time_ns(), pa.timestamp("ns", "+00:00")))
 
 
 def today() -> Node:
     """The current date in UTC."""
-    return Constant(pc.cast(pa.scalar(time.time_ns(), pa.timestamp("ns")), pa.date32(), safe=False))
+    moment = to_scalar(time.time_ns(), pa.timestamp("ns"))
+    return Constant(pc.cast(moment, pa.date32(), safe=False))
 
 
 def to_unixtime(node: Node) -> Node:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError
-from lance_core.hookspecs.arrays import from_values, to_numpy
+from lance_core.hookspecs.arrays import to_numpy, to_scalar
 from lance_core.hookspecs.concurrency import cached_property
 from lance_core.hookspecs.indices import (
     EMPTY,
@@ -158,7 +158,7 @@ class _NullLists:
             lengths = lists.value_lengths()
             if lists.null_count:
                 self.add(RowSet.of(numbers[to_numpy(lists.is_null())]))
-                lengths = lengths.fill_null(from_values([0], lengths.type)[0])
+                lengths = lengths.fill_null(to_scalar(0, lengths.type))
             # The items of null lists are left out.
             yield lists.flatten(), np.repeat(numbers, to_numpy(lengths))
 

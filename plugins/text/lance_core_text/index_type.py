@@ -45,12 +45,12 @@ class TextIndex(IndexType):
     def check_column(self, kind: pa.DataType, parameters: Mapping[str, Any]) -> None:
         if not BuildParameters.of(parameters).by_element:
             return
-        if is_list(kind) and is_list(kind.value_type):
-            raise UnsupportedFeatureError("text indices of the elements of lists in lists")
         if not is_list(kind):
             raise InvalidInputError(
                 f"document_granularity='list_element' is for lists: values have the type {kind}"
             )
+        if is_list(kind.value_type):
+            raise UnsupportedFeatureError("text indices of the elements of lists in lists")
 
     def details_of(self, parameters: Mapping[str, Any]) -> bytes:
         return BuildParameters.of(parameters).details()

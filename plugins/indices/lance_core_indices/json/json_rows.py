@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lance_core.errors import InvalidInputError
 from lance_core.hookspecs.arrays import from_numpy
@@ -156,11 +155,9 @@ class JsonRows:
             return IndexBatch(values, extracted.rows)
         positions = np.zeros(len(extracted.rows), np.int64)
         positions[extracted.positions] = np.arange(len(values))
-        has_value = np.zeros(len(extracted.rows), np.bool_)
-        has_value[extracted.positions] = True
-        missing = pa.nulls(1, pa.int64())[0]
-        chosen = pc.if_else(from_numpy(has_value), from_numpy(positions), missing)
-        return IndexBatch(values.take(chosen), extracted.rows)
+        is_missing = np.ones(len(extracted.rows), np.bool_)
+        is_missing[extracted.positions] = False
+        return IndexBatch(values.take(from_numpy(positions, is_missing)), extracted.rows)
 
     def _refused(self, reason: str) -> InvalidInputError:
         return InvalidInputError(f"JSON path {shortened(self._path)} cannot be indexed: {reason}")

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.hookspecs.analyzers import Integers
+from lance_core.hookspecs.arrays import edges_of, from_numpy, to_numpy
 from lance_core.hookspecs.indices import RowNumbers
 from lance_core_text.analyzers.analyze import AnalyzedTexts, analyze_texts
 from lance_core_text.analyzers.json_documents import analyze_documents, is_json
@@ -68,27 +69,23 @@ def _joined(lists: pa.Array) -> pa.Array:
     while is_list(lists.type.value_type):
         lists = _without_inner_lists(lists)
     texts, lengths = lists.flatten(), _lengths(lists)
-    owners = np.repeat(np.arange(len(lists)), lengths)
-    is_empty = pc.equal(pc.binary_length(texts), 0).fill_null(True).to_numpy(zero_copy_only=False)
-    before = np.cumsum(~is_empty)
-    firsts = np.cumsum(lengths) - lengths
-    of_others = np.append(0, before)[firsts]
-    counts = (before > of_others[owners]) & texts.is_valid().to_numpy(zero_copy_only=False)
-    offsets = np.append(0, np.cumsum(np.bincount(owners[counts], minlength=len(lists))))
-    parts = texts.filter(pa.array(counts)).cast(pa.large_string())
-    made = pa.LargeListArray.from_arrays(pa.array(offsets), parts)
+    edges = edges_of(lengths)
+    is_empty = to_numpy(pc.equal(pc.binary_length(texts), 0).fill_null(True))
+    before = edges_of(~is_empty)
+    of_others = np.repeat(before[edges[:-1]], lengths)
+    counts = (before[1:] > of_others) & to_numpy(texts.is_valid())
+    parts = texts.filter(from_numpy(counts)).cast(pa.large_string())
+    made = pa.LargeListArray.from_arrays(from_numpy(edges_of(counts)[edges]), parts)
     return pc.binary_join(made, pa.scalar(" ", pa.large_string()))
 
 
 def _without_inner_lists(lists: pa.Array) -> pa.Array:
     """Lists of the elements of all lists in each list."""
     inner = lists.flatten()
-    before = np.append(0, np.cumsum(_lengths(inner)))
-    offsets = before[np.append(0, np.cumsum(_lengths(lists)))]
-    return pa.LargeListArray.from_arrays(pa.array(offsets), inner.flatten())
+    offsets = edges_of(_lengths(inner))[edges_of(_lengths(lists))]
+    return pa.LargeListArray.from_arrays(from_numpy(offsets), inner.flatten())
 
 
 def _lengths(lists: pa.Array) -> Integers:
     """The number of elements of each list, 0 for nulls."""
-    lengths: Integers = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
-    return lengths.astype(np.int64)
+    return to_numpy(lists.value_lengths().fill_null(0)).astype(np.int64)
