@@ -36,9 +36,9 @@ def read(
     Raises `InvalidInputError` for a misspelt or malformed option and `UnsupportedFeatureError`;
     errors of the table, such as a column that it does not have, are raised by Spark.
     """
-    texts = _take_texts(options)
+    texts = option_texts(columns, options)
     texts |= _texts({"filter": filter, "limit": limit, "version": version})
-    return _frame(spark, uri, {**texts, **_columns(columns)})
+    return _frame(spark, uri, texts)
 
 
 def count_rows(
@@ -54,7 +54,7 @@ def count_rows(
     ``options``: those of `read`, except ``columns``. Raises `DatasetNotFoundError` and the errors
     of `read`.
     """
-    texts = _take_texts(options)
+    texts = option_texts(None, options)
     if filter is None and not texts.keys() & {"filter", "limit", "fragments"}:
         return LanceSource({**texts, "path": os.fspath(uri)}).count_rows()
     texts |= _texts({"filter": filter, "count_only": True})
@@ -79,11 +79,11 @@ def table_changes(
 
     Raises the errors of `read`; those of versions that do not exist are raised by Spark.
     """
-    texts = _take_texts(options)
+    texts = option_texts(columns, options)
     texts |= _texts(
         {"read_change_feed": True, **_bound("starting", start), **_bound("ending", end)}
     )
-    return _frame(spark, uri, {**texts, **_columns(columns)})
+    return _frame(spark, uri, texts)
 
 
 def lance_schema(
@@ -95,8 +95,7 @@ def lance_schema(
     ``options``: those of `read`. Raises `DatasetNotFoundError`, `InvalidInputError` for a column
     that the table does not have, and the errors of `read`.
     """
-    texts = _take_texts(options)
-    return LanceSource({**texts, **_columns(columns), "path": os.fspath(uri)}).schema()
+    return LanceSource({**option_texts(columns, options), "path": os.fspath(uri)}).schema()
 
 
 def _frame(
@@ -111,15 +110,13 @@ def _frame(
 def option_texts(
     columns: Sequence[str] | None, options: dict[str, object]
 ) -> dict[str, str | Secret]:
-    """The arguments of `read` as texts of options; ``options`` are removed from their dict."""
-    return {**_take_texts(options), **_columns(columns)}
+    """The arguments of `read` as texts of options.
 
-
-def _take_texts(options: dict[str, object]) -> dict[str, str | Secret]:
-    """`_texts` of ``options``, which are removed there: frames of errors show no secret."""
+    ``options`` are removed from their dict: frames of errors show no secret.
+    """
     texts = _texts(options)
     options.clear()
-    return texts
+    return {**texts, **_columns(columns)}
 
 
 def _texts(arguments: Mapping[str, object]) -> dict[str, str | Secret]:

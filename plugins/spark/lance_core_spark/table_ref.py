@@ -70,6 +70,11 @@ class TableRef:
         """The options of the store."""
         return dict(self.storage_options)
 
+    @property
+    def source_options(self) -> dict[str, str]:
+        """The options of the store as those of Spark's data source, without wrapped secrets."""
+        return {f"storage.{name}": plain(value) for name, value in self.storage_options}
+
     def open(self, version: int | None = None, asof: str | None = None) -> lance_core.LanceDataset:
         """Open the table at a version, as it was at the time ``asof``, or at its newest version.
 

@@ -8,7 +8,6 @@ import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame
 
 from lance_core.errors import SchemaMismatchError
-from lance_core.hookspecs.options import plain
 from lance_core_spark.table.expressions import assigned, quoted, resolve_paths
 from lance_core_spark.table.target import Target, column_types
 
@@ -36,16 +35,12 @@ def insert_by_name(target: Target, rows: DataFrame, overwrites: bool) -> None:
     Raises `InvalidInputError` for unknown columns and `SchemaMismatchError` for values that Spark
     does not cast to the type of their column.
     """
-    schema = target.table.open().schema
-    types = column_types(schema, schema.names)
+    types = column_types(target.table.open().schema)
     paths = resolve_paths(map(quoted, rows.columns), types, None, "INSERT")
     values = {path: sf.col(name) for path, name in paths.items()}
     cast = assigned(rows, values, types, "INSERT")
     writer = rows.select([value.alias(name) for name, value in cast.items()]).write.format("lance")
-    for name, value in target.table.storage_options:
-        writer = writer.option(f"storage.{name}", plain(value))
-    if target.commit.message is not None:
-        writer = writer.option("commit_message", target.commit.message)
+    writer = writer.options(**target.table.source_options)
     if overwrites:  # The columns that are not inserted stay, and are null.
         writer = writer.option("replace_where", "true")
     writer.mode("overwrite" if overwrites else "append").save(target.table.uri)

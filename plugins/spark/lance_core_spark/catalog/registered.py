@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from lance_core.errors import InvalidInputError
 from lance_core.hookspecs.options import Secret
@@ -60,17 +61,24 @@ def register_table(
         if isinstance(value, Secret):
             raise InvalidInputError(f"the catalog keeps no secrets: leave out the option {key!r}")
         texts[key] = value
-    _register(spark, parts, path, texts)
-
-
-def _register(spark: SparkSession, parts: Sequence[str], path: str, texts: dict[str, str]) -> None:
-    """Register the table at ``path`` with the options ``texts`` of its reads."""
-    schema = LanceSource({**texts, "path": path}).schema()
-    stub = _stub(parts)
+    schema = _schema(path, texts)
     if _properties(spark, parts) is None and spark.catalog.tableExists(_sql(parts)):
         raise InvalidInputError(
             f"the catalog has another table or view {_sql(parts)}: drop it first"
         )
+    _register(spark, parts, path, texts, schema)
+
+
+def _schema(path: str, texts: dict[str, str]) -> StructType:
+    """The present columns of the table at ``path`` that are read with the options ``texts``."""
+    return LanceSource({**texts, "path": path}).schema()
+
+
+def _register(
+    spark: SparkSession, parts: Sequence[str], path: str, texts: dict[str, str], schema: StructType
+) -> None:
+    """Register the table at ``path`` with the options ``texts`` of its reads, and its columns."""
+    stub = _stub(parts)
     spark.sql(f"DROP TABLE IF EXISTS {_sql(stub)}").collect()
     spark.catalog.createTable(_sql(stub), source="lance", schema=schema)
     properties = _pairs({URI: path, OPTIONS: json.dumps(texts)})
@@ -95,7 +103,8 @@ def refresh_table(spark: SparkSession, parts: Sequence[str]) -> None:
     """Register a table again if it is registered, with its present columns."""
     properties = _properties(spark, parts)
     if properties is not None:
-        _register(spark, parts, properties[URI], json.loads(properties[OPTIONS]))
+        path, texts = properties[URI], json.loads(properties[OPTIONS])
+        _register(spark, parts, path, texts, _schema(path, texts))
 
 
 def registered_target(spark: SparkSession, parts: Sequence[str]) -> Target | None:

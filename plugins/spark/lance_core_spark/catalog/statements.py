@@ -30,13 +30,10 @@ def sql(spark: SparkSession, text: str) -> DataFrame:
 
     Raises `InvalidInputError` for malformed statements, and the errors of `LanceTable`.
     """
-    for words, run in _STATEMENTS.items():
-        tokens = Tokens(text)
-        if tokens.accept(*words):
-            result = run(spark, tokens)
-            if result is not None:
-                return result
-    return spark.sql(text)
+    tokens = Tokens(text)
+    run = next((run for words, run in _STATEMENTS.items() if tokens.accept(*words)), None)
+    result = None if run is None else run(spark, tokens)
+    return spark.sql(text) if result is None else result
 
 
 def _merge(spark: SparkSession, tokens: Tokens) -> DataFrame | None:

@@ -85,10 +85,9 @@ class Tokens:
         if self.accept("AS"):
             return self._part()
         token = self._next()
-        is_alias = token is not None and token.category in ("name", "word")
-        return (
-            self._part() if is_alias and token is not None and token.text not in keywords else None
-        )
+        if token is None or token.category not in ("name", "word") or token.text in keywords:
+            return None
+        return self._part()
 
     def string(self) -> str:
         """The content of a quoted text."""

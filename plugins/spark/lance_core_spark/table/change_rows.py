@@ -52,7 +52,7 @@ def update(target: Target, condition: Expression | None, values: Mapping[str, Ex
 
     def plan(version: lance_core.LanceDataset) -> Changes:
         names = readable_columns(version.schema)
-        types = column_types(version.schema, version.schema.names)
+        types = column_types(version.schema)
         resolved = resolve_paths(assignments, types, target.alias, "set")
         texts = [*values.values(), *([] if condition is None else [condition])]
         nested = {path[0] for path in resolved if len(path) > 1}
@@ -65,7 +65,7 @@ def update(target: Target, condition: Expression | None, values: Mapping[str, Ex
         return Changes(rows.select(*_keys(), *columns), (frozenset(cast),), tuple(cast))
 
     dataset = target.table.open()
-    types = column_types(dataset.schema, dataset.schema.names)
+    types = column_types(dataset.schema)
     paths = resolve_paths(assignments, types, target.alias, "set")
     how = RowChangeCommit("update", modified=tuple({path[0]: None for path in paths}))
     parameters = {"set": ", ".join(f"{name} = {value}" for name, value in checked.items())}

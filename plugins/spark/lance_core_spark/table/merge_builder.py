@@ -111,9 +111,9 @@ class LanceMergeBuilder:
         if not self._clauses:
             raise InvalidInputError("a merge needs a clause: call whenMatchedUpdateAll or another")
         dataset = self._target.table.open()
-        if self._target.commit.is_done(dataset):
-            return NO_CHANGES
         if self._evolves:
+            if self._target.commit.is_done(dataset):
+                return NO_CHANGES
             self._add_columns(dataset)
         source: list[MergeSource] = []
 

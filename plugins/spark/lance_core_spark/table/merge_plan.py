@@ -100,7 +100,7 @@ class MergePlan:
         self._evolves = new_columns is not None
         self._names = self._stored.names
         self._readable = readable_columns(self._stored)
-        self._types = column_types(self._stored, self._names)
+        self._types = column_types(self._stored)
         self._required = {field.name for field in self._stored if not field.nullable}
         self._version = version
         self._fragments = fragments

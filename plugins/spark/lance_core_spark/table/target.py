@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -14,8 +14,8 @@ from pyspark.sql import types as st
 import lance_core
 from lance_core.errors import AlreadyCommittedError
 from lance_core.fragment import RowChangeCommit, RowChangeCounts, RowChanges
-from lance_core.hookspecs.options import plain
 from lance_core_spark.job_progress import job_description, row_progress
+from lance_core_spark.options.read_options import META_COLUMNS
 from lance_core_spark.table.change_task import ADDRESS, ChangeTask, run_changes
 from lance_core_spark.table.commit_info import NOTHING, CommitInfo
 from lance_core_spark.table.expressions import quoted
@@ -51,9 +51,7 @@ class Target:
 
         With ``columns`` it also has the column `ADDRESS`. ``fragments``: the ids of those to read.
         """
-        reader = self.spark.read.format("lance")
-        for name, value in self.table.storage_options:
-            reader = reader.option(f"storage.{name}", plain(value))
+        reader = self.spark.read.format("lance").options(**self.table.source_options)
         if version is not None:
             reader = reader.option("version", version)
         if fragments is not None:
@@ -122,13 +120,12 @@ class Changes:
     cached: tuple[DataFrame, ...] = ()
 
 
-def column_types(schema: pa.Schema, names: Iterable[str]) -> dict[str, st.DataType]:
+def column_types(schema: pa.Schema) -> dict[str, st.DataType]:
     """The types that new values of columns have in Spark; blobs are binary."""
-    fields = {name: with_bytes(schema.field(name)) for name in names}
-    return {name: spark_field(field).dataType for name, field in fields.items()}
+    return {field.name: spark_field(with_bytes(field)).dataType for field in schema}
 
 
-ROW_ID = "_rowid"
+ROW_ID = META_COLUMNS["with_row_id"]
 
 
 def readable_columns(schema: pa.Schema) -> list[str]:
