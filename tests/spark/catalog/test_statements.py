@@ -20,6 +20,11 @@ from lance_core_spark import register_table, sql, unregister_table
 from lance_core_spark.catalog import statements
 from tests.each_case import each_case
 
+UPDATE_ALL_WITHOUT_SOURCE = """
+    MERGE INTO events t USING (SELECT 1 AS id, 9 AS n) s ON t.id = s.id
+    WHEN NOT MATCHED BY SOURCE THEN UPDATE SET *
+"""
+
 TWO_VALUES = """
     MERGE INTO events USING (SELECT 1) s ON true WHEN NOT MATCHED THEN INSERT (n) VALUES (1, 2)
 """
@@ -168,6 +173,7 @@ def test_names_of_versions_and_of_changed_columns(
             InvalidInputError,
             "1 columns, 2 values",
         ),
+        (UPDATE_ALL_WITHOUT_SOURCE, InvalidInputError, r"a name is expected at '\*'"),
         ("UPDATE events SET n", InvalidInputError, "= is expected at the end"),
         ("DELETE FROM events WHERE", InvalidInputError, "an expression is expected"),
         ("INSERT INTO events SELECT 1", ValueError, "1 columns, and 2"),

@@ -121,6 +121,16 @@ def test_columns_are_renamed_widened_and_dropped(path: Path, table: LanceTable) 
     assert rows_of(path) == [(1,), (2,), (3,)]
 
 
+def test_nothing_to_record_is_as_no_commit(path: Path, table: LanceTable) -> None:
+    nothing = table.withCommit()
+    nothing.dropColumns(["n"])
+    assert nothing.delete() == 3
+    nothing.restoreToVersion(2)
+    assert rows_of(path) == [(1,), (2,), (3,)]
+    newest = lance_core.dataset(str(path)).get_transactions(2)
+    assert [one and one.transaction_properties for one in newest] == [{}, {}]
+
+
 def test_conditions_name_ids_and_addresses_of_rows(
     spark: SparkSession, path: Path, table: LanceTable
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lance_core
-from lance_core.errors import DatasetNotFoundError, InvalidInputError
+from lance_core.errors import CorruptFileError, DatasetNotFoundError, InvalidInputError
 from lance_core_spark import LanceTable
 from tests.each_case import each_case
 
@@ -69,6 +69,20 @@ def test_older_versions_are_restored_and_removed(spark: SparkSession, tmp_path: 
         stats = table.vacuum(1e-9)
     assert stats.old_versions == 0
     assert table.vacuum().old_versions == 0
+
+
+def test_an_older_version_replaces_a_damaged_newest_one(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.lance"
+    table = table_of(spark, path)
+    newest = min((path / "_versions").iterdir())  # Names descend with the number of the version.
+    newest.write_bytes(b"damaged")
+    with pytest.raises(CorruptFileError):
+        lance_core.dataset(str(path))
+    table.restoreToVersion(1)
+    restored = lance_core.dataset(str(path))
+    assert (restored.version, restored.to_table()["id"].to_pylist()) == (5, [1, 2])
 
 
 def test_a_vacuum_keeps_versions_with_a_tag(spark: SparkSession, tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def _with_clause(merge: LanceMergeBuilder, tokens: Tokens) -> LanceMergeBuilder:
         delete = merge.whenNotMatchedBySourceDelete if of_source else merge.whenMatchedDelete
         return delete(condition)
     tokens.expect("UPDATE", "SET")
-    if tokens.accept("*"):
+    if not of_source and tokens.accept("*"):
         return merge.whenMatchedUpdateAll(condition)
     update = merge.whenNotMatchedBySourceUpdate if of_source else merge.whenMatchedUpdate
     return update(condition, _assignments(tokens, "WHEN"))

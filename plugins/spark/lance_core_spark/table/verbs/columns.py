@@ -63,7 +63,7 @@ class ColumnVerbs(TableVerbs):
 
     def _without_commit_info(self, verb: str) -> lance_core.LanceDataset:
         """The newest version, for a verb whose transaction has no properties."""
-        if self._target.commit is not NOTHING:
+        if self._target.commit != NOTHING:
             raise UnsupportedFeatureError(f"{verb} records neither a message nor an application")
         return self._target.table.open()
 

@@ -10,6 +10,7 @@ import lance_core
 from lance_core import LanceOperation
 from lance_core.dataset import CleanupStats
 from lance_core.errors import InvalidInputError
+from lance_core_spark.table.commit_info import NOTHING
 from lance_core_spark.table.history import detail, history, tags
 from lance_core_spark.table.verbs.base import TableVerbs
 
@@ -60,7 +61,11 @@ class HistoryVerbs(TableVerbs):
         self._restore(table.open(version))
 
     def _restore(self, older: lance_core.LanceDataset) -> None:
-        newest, commit = self._target.table.open(), self._target.commit
+        commit = self._target.commit
+        if commit == NOTHING:  # This also works if the manifest of the newest version is damaged.
+            older.restore()
+            return
+        newest = self._target.table.open()
         if not commit.is_done(newest):
             lance_core.LanceDataset.commit(
                 newest,

@@ -27,7 +27,7 @@ class RowVerbs(TableVerbs):
         Raises `InvalidInputError` for a condition that Spark cannot resolve, and the errors of
         `LanceDataset.delete`.
         """
-        if condition is None and self._target.commit is NOTHING:
+        if condition is None and self._target.commit == NOTHING:
             return self._target.table.open().delete("true")["num_deleted_rows"]
         return change_rows.delete(self._target, "true" if condition is None else condition)
 
