@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from lance_core.encodings.arrow.strings import is_variable
-from lance_core.encodings.messages import has_list_pages
 from lance_core.encodings.page import Column
+from lance_core.encodings.v2_0.base import is_byte_lists
 from lance_core.encodings.version import FileVersion
 from lance_core.schema import Field, Schema
 
@@ -54,7 +53,5 @@ def column_of_early(
         if number >= len(columns):
             return None
         columns_by_id[field.id] = number
-        # Writers up to 0.13 stored strings as lists of bytes: docs/format/file-2.0.md.
-        is_byte_lists = is_variable(field.storage_type) and has_list_pages(columns[number])
-        number += 2 if is_byte_lists else 1
+        number += 2 if is_byte_lists(field.storage_type, columns[number]) else 1
     return columns_by_id if number == len(columns) else None

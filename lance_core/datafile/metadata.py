@@ -17,9 +17,8 @@ from lance_core.concurrency.fork_safe import cached_property
 from lance_core.datafile.column_metadata import ColumnParser, LazyItems
 from lance_core.datafile.footer import ALIGNMENT, FOOTER_LENGTH, TABLE_ENTRY, Footer, parse_footer
 from lance_core.datafile.tail import Tail
-from lance_core.encodings.arrow.strings import is_variable
-from lance_core.encodings.messages import has_list_pages
 from lance_core.encodings.page import Column
+from lance_core.encodings.v2_0.base import is_byte_lists
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.schema import Schema
@@ -188,11 +187,7 @@ class FileMetadata:
     def field_bytes(self, field: Field, index: int) -> int:
         """Bytes in the pages of a field whose column is ``index``."""
         columns = [self.column(index)]
-        if (
-            self.version.may_have_byte_lists
-            and is_variable(field.storage_type)
-            and has_list_pages(columns[0])
-        ):
+        if self.version.may_have_byte_lists and is_byte_lists(field.storage_type, columns[0]):
             columns.append(self.column(index + 1))
         pages = (page for column in columns for page in column.pages)
         return sum(buffer.length for page in pages for buffer in page.buffers)

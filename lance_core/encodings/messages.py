@@ -6,7 +6,7 @@ from google.protobuf.message import DecodeError, Message
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, ColumnEncoding
 from lance_core._pb.encodings_v2_1_pb2 import PageLayout
-from lance_core.encodings.page import Column, ForeignEncoding
+from lance_core.encodings.page import ForeignEncoding
 from lance_core.encodings.version import COLUMN_ENCODING_URL, FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.file_version import ARRAY_ENCODING_URL, PAGE_LAYOUT_URL
@@ -38,14 +38,6 @@ def parse_column(type_url: str, value: bytes) -> Message | ForeignEncoding:
     if type_url != COLUMN_ENCODING_URL:
         return ForeignEncoding(type_url, value)
     return _parse(ColumnEncoding, type_url, value)
-
-
-def has_list_pages(column: Column) -> bool:
-    """True if the first page of ``column`` is a list, whose items are in the next column."""
-    if not column.pages:
-        return False
-    encoding = column.pages[0].encoding
-    return isinstance(encoding, ArrayEncoding) and encoding.HasField("list")
 
 
 def _parse(message: type[Message], type_url: str, value: bytes) -> Message:

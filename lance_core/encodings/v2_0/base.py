@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Buffer
 from lance_core.byte_ranges import ByteRange
+from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.registry import EncodingFamily
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
@@ -25,6 +26,7 @@ __all__ = [
     "ArrayPlan",
     "EncodeScope",
     "PlanScope",
+    "is_byte_lists",
     "plan_array",
 ]
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding, Rows
+    from lance_core.encodings.page import Column
     from lance_core.encodings.registry import EncodingRegistry
 
 
@@ -147,3 +150,14 @@ ArrayEncoder = Callable[["pa.Array", EncodeScope], ArrayEncoding]
 
 Raises `UnsupportedFeatureError` for an array that the encoding cannot store.
 """
+
+
+def is_byte_lists(type_: pa.DataType, column: Column) -> bool:
+    """True if ``column`` and the one after it store values of ``type_`` as lists of bytes.
+
+    Writers up to 0.13 stored strings so: docs/format/file-2.0.md.
+    """
+    if not is_variable(type_) or not column.pages:
+        return False
+    encoding = column.pages[0].encoding
+    return isinstance(encoding, ArrayEncoding) and encoding.HasField("list")

@@ -11,9 +11,8 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, ColumnEncoding
 from lance_core.encodings.arrow.ordered_rows import OrderedRows, reorder
-from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.decoding import RowIndices, packed_rows
-from lance_core.encodings.messages import has_list_pages
+from lance_core.encodings.v2_0.base import is_byte_lists
 from lance_core.encodings.v2_0.blob import BlobPlan
 from lance_core.encodings.v2_0.byte_lists import ByteListPlan
 from lance_core.encodings.v2_0.column import ColumnPlan, FieldPlan
@@ -97,8 +96,7 @@ def _plan(
             _plan(child, column_of, columns, f"{path}.{child.name}") for child in field.children
         ]
         return StructPlan(column, type_, members, path)
-    if is_variable(type_) and has_list_pages(column):
-        # Writers up to 0.13 stored strings so: docs/format/file-2.0.md.
+    if is_byte_lists(type_, column):
         # The column of the bytes belongs to no field, so no manifest names it.
         after = column_of[field.id] + 1
         if after >= len(columns):

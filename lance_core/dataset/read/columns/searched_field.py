@@ -57,8 +57,7 @@ class SearchedField:
         values = self.lineage[-1].storage_type
         for field in reversed(self.lineage[len(self.names) - 1 : -1]):
             if field.is_list:
-                is_large = pa.types.is_large_list(field.storage_type)
-                values = pa.large_list(values) if is_large else pa.list_(values)
+                values = _lists_of(values, field.storage_type)
         return values
 
     def values(self, stored: pa.Array) -> pa.Array:
@@ -131,6 +130,9 @@ def _below(array: pa.Array, lineage: Sequence[Field]) -> pa.Array:
 
         return _below(pc.struct_field(array, [inner[0].name]), inner)
     values = _below(array.values, inner)
-    is_large = pa.types.is_large_list(array.type)
-    lists = pa.large_list(values.type) if is_large else pa.list_(values.type)
-    return with_children(array, lists, [values])
+    return with_children(array, _lists_of(values.type, array.type), [values])
+
+
+def _lists_of(values: pa.DataType, lists: pa.DataType) -> pa.DataType:
+    """The type of lists of ``values``, which are as large as ``lists``."""
+    return pa.large_list(values) if pa.types.is_large_list(lists) else pa.list_(values)

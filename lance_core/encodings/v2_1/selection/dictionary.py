@@ -105,14 +105,14 @@ def _may_have(values: FlatValues, version: FileVersion) -> bool:
     return values.bits == 128 or (values.bits == 64 and version >= FileVersion.V2_2)
 
 
-def _size(values: FixedWidth | VariableWidth) -> int:
+def _size(values: FlatValues) -> int:
     """Bytes of values and offsets."""
     if isinstance(values, FixedWidth):
         return values.count * values.bits // 8
     return int(values.offsets[-1]) + values.offsets.nbytes
 
 
-def _seems_unique(values: FixedWidth | VariableWidth, most_items: int) -> bool:
+def _seems_unique(values: FlatValues, most_items: int) -> bool:
     """True if a sample has almost no duplicates, or too many distinct values for the whole.
 
     Of few values the first ones are counted, which are often too many already, and of numbers then
@@ -138,7 +138,7 @@ def _seems_unique(values: FixedWidth | VariableWidth, most_items: int) -> bool:
     return are_too_many(pc.count_distinct(as_binary(values).take(from_numpy(positions))).as_py())
 
 
-def least_distinct(values: FixedWidth | VariableWidth, positions: Int64Array) -> int:
+def least_distinct(values: FlatValues, positions: Int64Array) -> int:
     """A lower bound of the number of distinct values at ``positions``, exact for most samples.
 
     Compares the lengths of values, and 8 bytes in the middle and at the end of each. Values of
@@ -175,7 +175,7 @@ def _num_distinct(values: npt.NDArray[np.uint64]) -> int:
     return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + min(1, len(ordered))
 
 
-def _is_too_large(values: FixedWidth | VariableWidth, most_items: int, most_bytes: int) -> bool:
+def _is_too_large(values: FlatValues, most_items: int, most_bytes: int) -> bool:
     """True if lengths and eight bytes of each value prove that long values exceed the limits."""
     if isinstance(values, FixedWidth) or values.offsets[-1] < _LONG * values.count:
         return False

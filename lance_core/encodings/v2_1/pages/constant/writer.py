@@ -15,7 +15,7 @@ from lance_core._pb.encodings_v2_1_pb2 import (
 )
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.v2_1.codecs.arrow_values import flat_values_of, values_of
-from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth
+from lance_core.encodings.v2_1.codecs.values import FixedWidth, FlatValues, VariableWidth
 from lance_core.encodings.v2_1.levels.repdef import BoolArray, LevelArray, Levels
 from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage, layers_of
 
@@ -65,7 +65,7 @@ def constant_page(levels: Levels, value: pa.Array) -> LayoutPage:
 
 
 def constant_of(
-    array: pa.Array, valid: BoolArray | None, values: FixedWidth | VariableWidth | None
+    array: pa.Array, valid: BoolArray | None, values: FlatValues | None
 ) -> pa.Array | None:
     """The value of all ``valid`` slots, at least one, as an array of length 1.
 
@@ -83,7 +83,7 @@ def constant_of(
     return array.slice(0, 1) if _are_same(array, values) else None
 
 
-def _are_same(array: pa.Array, values: FixedWidth | VariableWidth | None) -> bool:
+def _are_same(array: pa.Array, values: FlatValues | None) -> bool:
     """True if all values are equal; False for types that constant pages do not support."""
     if values is None:
         return False
