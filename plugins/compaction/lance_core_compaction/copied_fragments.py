@@ -23,9 +23,10 @@ from lance_core.maintenance import (
     scan_batches,
     to_storage,
 )
+from lance_core.optimize import CompactionMetrics
 from lance_core_compaction.page_copy.binary_copy import write_file
 from lance_core_compaction.page_copy.file_rewrite import FileRewrite, Parts
-from lance_core_compaction.rewritten_fragments import RewriteCounts, RewrittenFragments
+from lance_core_compaction.rewritten_fragments import RewrittenFragments
 from lance_core_compaction.stored_rows import BATCH_ROWS, all_rows, rows_plan
 
 
@@ -69,10 +70,10 @@ def copy_fragments(
     load(Part.NEW_FILES)
     load(Part.COPIES)
     snapshot.root.registry.encoders(writing.version)
-    counts = RewriteCounts()
+    counts = CompactionMetrics()
     first = len(writing.done)
     for group in _groups(snapshot, fragments, writing):
-        _copy(snapshot, group, writing, counts)
+        counts += _copy(snapshot, group, writing)
     return RewrittenFragments(tuple(writing.done[first:]), counts)
 
 
@@ -97,9 +98,11 @@ def _copy(
     snapshot: Snapshot,
     group: Sequence[Fragment],
     writing: CopyOptions,
-    counts: RewriteCounts,
-) -> None:
-    """Write one new file with the live rows of ``group``, and add its fragment to ``done``."""
+) -> CompactionMetrics:
+    """Write one new file with the live rows of ``group``, and add its fragment to ``done``.
+
+    Returns what was done for it.
+    """
 
     def read(fields: Sequence[Field], parts: Parts) -> Iterator[list[pa.Array]]:
         spans = [Span(group[number], start, stop) for number, start, stop in parts]
@@ -121,13 +124,13 @@ def _copy(
     name = data_file_name(uuid.uuid4())
     writer = root.store.open_writer(data_file_path(name))
     try:
-        written, own = write_file(rewrite, writer)
+        written, counts = write_file(rewrite, writer)
     except BaseException:
         writer.abort()
         raise
-    counts.add(own)
     writing.done.append(new_fragment(name, written))
     writing.advance(sum(map(snapshot.live_rows, group)))
+    return counts
 
 
 def _read(

@@ -33,9 +33,10 @@ from lance_core.maintenance import (
     with_dictionaries,
     write_fragments,
 )
+from lance_core.optimize import CompactionMetrics
 from lance_core_compaction.field_groups import page_bytes, write_by_groups
 from lance_core_compaction.options import CompactionMode, CompactionSettings
-from lance_core_compaction.rewritten_fragments import RewriteCounts, RewrittenFragments
+from lance_core_compaction.rewritten_fragments import RewrittenFragments
 from lance_core_compaction.stored_rows import all_rows, rows_plan
 
 MAX_EXPANSION = 16
@@ -80,7 +81,7 @@ def rewrite(
         new = files.data
         if snapshot.manifest.uses_stable_row_ids:
             new = _with_lineage(snapshot, fragments, new)
-        counts = RewriteCounts() if copied is None else copied.counts
+        counts = CompactionMetrics() if copied is None else copied.counts
         return RewrittenFragments(tuple(new), counts)
 
 

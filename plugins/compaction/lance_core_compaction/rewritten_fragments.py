@@ -7,29 +7,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lance_core.maintenance import Fragment
-
-
-@dataclass(slots=True)
-class RewriteCounts:
-    """What was done to write files: pages copied and encoded again, bytes of copied pages."""
-
-    pages_copied: int = 0
-    pages_reencoded: int = 0
-    bytes_copied: int = 0
-
-    def add(self, more: RewriteCounts) -> None:
-        """Add what was done to write another file."""
-        self.pages_copied += more.pages_copied
-        self.pages_reencoded += more.pages_reencoded
-        self.bytes_copied += more.bytes_copied
+    from lance_core.optimize import CompactionMetrics
 
 
 @dataclass(frozen=True, slots=True)
 class RewrittenFragments:
     """New fragments with id 0, and what a copy has done to write them.
 
-    The counts are zero for rows that were all encoded again.
+    ``counts``: pages copied and encoded again, and bytes of copied pages; all zero for rows that
+    were all encoded again.
     """
 
     fragments: tuple[Fragment, ...]
-    counts: RewriteCounts
+    counts: CompactionMetrics

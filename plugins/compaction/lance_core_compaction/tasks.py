@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Self, TypeVar
 
 from lance_core.errors import InvalidInputError
@@ -157,13 +157,9 @@ class CompactionTask:
         removed = sum(
             len(fragment.files) + (fragment.deletion_file is not None) for fragment in old
         )
-        metrics = CompactionMetrics(
-            len(old),
-            len(made.fragments),
-            removed,
-            len(files),
-            bytes_written=sum(file.file_size_bytes or 0 for file in files),
-            **asdict(made.counts),
+        size = sum(file.file_size_bytes or 0 for file in files)
+        metrics = made.counts + CompactionMetrics(
+            len(old), len(made.fragments), removed, len(files), bytes_written=size
         )
         addresses = row_addresses(snapshot, old) if self.settings.defer_index_remap else None
         new = [

@@ -15,12 +15,12 @@ from lance_core import optimize
 from lance_core.errors import CorruptFileError, PluginNotFoundError
 from lance_core.hookspecs import ToolSpec, hookimpl
 from lance_core.hookspecs.stores import ObjectWriter
+from lance_core.optimize import CompactionMetrics
 from lance_core.plugins import manager as managers
 from lance_core.plugins.manager import PluginManager
 from lance_core_compaction import copied_fragments
 from lance_core_compaction.copied_fragments import CopyOptions, copy_fragments
 from lance_core_compaction.page_copy.file_rewrite import FileRewrite
-from lance_core_compaction.rewritten_fragments import RewriteCounts
 from tests.each_case import each_case
 
 
@@ -115,4 +115,4 @@ def test_a_failed_copy_leaves_no_file(
 def test_no_fragments_make_no_file(table: lance.LanceDataset) -> None:
     version = table.snapshot.storage_version
     copied = copy_fragments(table.snapshot, [], CopyOptions(10, 10, version))
-    assert (copied.fragments, copied.counts) == ((), RewriteCounts())
+    assert (copied.fragments, copied.counts) == ((), CompactionMetrics())

@@ -8,15 +8,18 @@ from lance_core.errors import UnsupportedFeatureError
 from lance_core.hookspecs.file_versions import FileVersion, FileWriteResult
 from lance_core.hookspecs.stored_pages import ColumnParser, Fragment, column_of
 from lance_core.hookspecs.stores import ObjectWriter
+from lance_core.maintenance import Snapshot
+from lance_core.optimize import CompactionMetrics
 from lance_core_compaction.page_copy.copy_inputs import copy_inputs
 from lance_core_compaction.page_copy.field_layout import field_layouts
 from lance_core_compaction.page_copy.file_copy import FileCopy
-from lance_core_compaction.page_copy.file_rewrite import FileRewrite, SourceTable
+from lance_core_compaction.page_copy.file_rewrite import FileRewrite
 from lance_core_compaction.page_copy.pieces import EncodedRows, pieces_of_fields
-from lance_core_compaction.rewritten_fragments import RewriteCounts
 
 
-def write_file(rewrite: FileRewrite, writer: ObjectWriter) -> tuple[FileWriteResult, RewriteCounts]:
+def write_file(
+    rewrite: FileRewrite, writer: ObjectWriter
+) -> tuple[FileWriteResult, CompactionMetrics]:
     """Write one file that `why_not` or `why_no_pages` allow, and close its ``writer``.
 
     Pages are copied where possible; the others are decoded and encoded again. The caller aborts the
@@ -38,11 +41,11 @@ def write_file(rewrite: FileRewrite, writer: ObjectWriter) -> tuple[FileWriteRes
     pieces = pieces_of_fields(layouts, inputs.table, inputs.rows, parser, merges=merges)
     rows = sum(source.num_rows - len(source.deleted) for source in inputs.rows)
     file = FileCopy(writer, table.schema, version, rewrite.registry, layouts, merges=merges)
-    counts = RewriteCounts()
+    counts = CompactionMetrics()
     return file.write(inputs, rewrite.read_rows, pieces, rows, counts), counts
 
 
-def why_not(table: SourceTable, fragments: Sequence[Fragment], version: FileVersion) -> str | None:
+def why_not(table: Snapshot, fragments: Sequence[Fragment], version: FileVersion) -> str | None:
     """The reason why a strict binary copy of ``fragments`` is impossible, None if it is possible.
 
     ``version``: file version of the result.
@@ -76,7 +79,7 @@ def why_not(table: SourceTable, fragments: Sequence[Fragment], version: FileVers
 
 
 def why_no_pages(
-    table: SourceTable, fragments: Sequence[Fragment], version: FileVersion
+    table: Snapshot, fragments: Sequence[Fragment], version: FileVersion
 ) -> str | None:
     """The reason why no page of ``fragments`` can be copied, None if some can.
 

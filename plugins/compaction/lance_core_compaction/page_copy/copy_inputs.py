@@ -22,16 +22,16 @@ from lance_core.hookspecs.stored_pages import (
     read_columns,
 )
 from lance_core.hookspecs.stores import COPY_BYTES, ObjectStore
+from lance_core.maintenance import Snapshot
 from lance_core_compaction.page_copy.field_layout import FieldLayout
 from lance_core_compaction.page_copy.file_bytes import SourceFile
 from lance_core_compaction.page_copy.file_copy import STANDARD_ENCODING, CopyInput
-from lance_core_compaction.page_copy.file_rewrite import SourceTable
 from lance_core_compaction.page_copy.pieces import NO_COPY, SourceRows
 from lance_core_compaction.page_copy.source_pages import RawColumns, SourcePages, source_pages
 
 
 def copy_inputs(
-    table: SourceTable,
+    table: Snapshot,
     fragments: Sequence[Fragment],
     layouts: Sequence[FieldLayout],
     version: FileVersion,
@@ -72,14 +72,14 @@ def copy_inputs(
     return CopyInput(files, pages, rows)
 
 
-def _store(table: SourceTable, file: DataFile) -> ObjectStore:
+def _store(table: Snapshot, file: DataFile) -> ObjectStore:
     return table.store_of(table.base(file.base_id))
 
 
 _NO_ROWS = np.empty(0, np.int64)
 
 
-def _deleted(table: SourceTable, fragment: Fragment) -> Ints:
+def _deleted(table: Snapshot, fragment: Fragment) -> Ints:
     """The ascending offsets of the deleted rows."""
     offsets = table.deleted_offsets(fragment)
     return _NO_ROWS if offsets is None else offsets.astype(np.int64)
@@ -94,7 +94,7 @@ class _Source(NamedTuple):
 
 
 def _sources(
-    table: SourceTable, files: Sequence[DataFile], version: FileVersion, is_strict: bool
+    table: Snapshot, files: Sequence[DataFile], version: FileVersion, is_strict: bool
 ) -> list[_Source | None]:
     """The files, with None for those from which no page can be copied."""
     alike = _alike_sources(table, files, version)
@@ -114,7 +114,7 @@ def _sources(
 
 
 def _alike_sources(
-    table: SourceTable, files: Sequence[DataFile], version: FileVersion
+    table: Snapshot, files: Sequence[DataFile], version: FileVersion
 ) -> list[_Source | None] | None:
     """All files, if they are local, alike, and pages of each can be copied; else None."""
     bases = {file.base_id for file in files}

@@ -31,6 +31,7 @@ from lance_core.hookspecs.stored_pages import (
     serialize_page,
 )
 from lance_core.hookspecs.stores import BytesLike, ObjectWriter
+from lance_core.optimize import CompactionMetrics
 from lance_core_compaction.page_copy.copied_pages import PageCopies
 from lance_core_compaction.page_copy.field_layout import FieldLayout
 from lance_core_compaction.page_copy.file_bytes import FileBytes, SourceFile
@@ -38,7 +39,6 @@ from lance_core_compaction.page_copy.file_rewrite import Parts, RowReader
 from lance_core_compaction.page_copy.joined_pages import MAX_FIELDS, JoinedPages, value_bytes
 from lance_core_compaction.page_copy.pieces import CopiedPages, EncodedRows, Piece, SourceRows
 from lance_core_compaction.page_copy.source_pages import SourcePages
-from lance_core_compaction.rewritten_fragments import RewriteCounts
 
 STANDARD_ENCODING = serialize_column_encoding(VALUES_ENCODING)[2:]
 """The serialized ``Encoding`` of all columns that pages are copied from, without tag and length.
@@ -123,7 +123,7 @@ class FileCopy:
         read: RowReader,
         pieces: Sequence[Sequence[Piece]],
         num_rows: int,
-        counts: RewriteCounts,
+        counts: CompactionMetrics,
     ) -> FileWriteResult:
         """Write the ``pieces`` of each field, and add to ``counts``.
 
