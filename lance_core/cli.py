@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from lance_core._version import __version__
-from lance_core.errors import LanceError, printable
+from lance_core.errors import LanceError, one_line
 from lance_core.plugins import get_manager
 
 
@@ -30,8 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _failed(reason: str) -> int:
-    in_one_line = printable(reason).translate({9: "\\t", 10: "\\n"})
-    print(f"lance-core: {in_one_line}", file=sys.stderr)
+    print(f"lance-core: {one_line(reason)}", file=sys.stderr)
     return 1
 
 

@@ -73,6 +73,11 @@ def printable(text: str) -> str:
     return text if text.isascii() and text.isprintable() else text.translate(_ESCAPES)
 
 
+def one_line(text: str) -> str:
+    """`printable` without line breaks and tabs."""
+    return printable(text).translate({9: "\\t", 10: "\\n"})
+
+
 def warn_caller(text: str, category: type[Warning] = UserWarning) -> None:
     """Issue a warning that is attributed to the first caller outside of this package."""
     level, frame = 2, sys._getframe(1)  # noqa: SLF001  # `inspect` reads source files for this

@@ -10,10 +10,10 @@ from lance_core.command_spec import Command
 from lance_core.commands.table_arguments import (
     add_storage_option,
     add_table,
-    one_line,
     open_table,
     storage_options,
 )
+from lance_core.errors import one_line
 
 __all__ = [
     "Command",

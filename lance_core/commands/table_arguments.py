@@ -7,7 +7,7 @@ from typing import Any
 
 from lance_core.dataset import LanceDataset
 from lance_core.dataset.api import dataset
-from lance_core.errors import InvalidInputError, printable
+from lance_core.errors import InvalidInputError
 from lance_core.store.secret import Secret, wrap_secrets
 
 
@@ -47,8 +47,3 @@ def _option(text: str) -> dict[str, str | Secret]:
     """The storage option ``text`` (NAME=VALUE), secrets wrapped; a malformed one gets no name."""
     name, separator, value = text.partition("=")
     return wrap_secrets({name: value} if name and separator else {"": ""})
-
-
-def one_line(text: str) -> str:
-    """``text`` for a terminal: control characters, line breaks and tabs are escaped."""
-    return printable(text).translate({9: "\\t", 10: "\\n"})

@@ -21,6 +21,7 @@ from lance_core.commits.handlers.external_manifest_store import ExternalManifest
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.handlers.rename import RenameCommitHandler
 from lance_core.commits.handlers.unsafe import UnsafeCommitHandler
+from lance_core.table.paths import parse_manifest_name
 
 __all__ = [
     "REQUEST_LIFETIME",
@@ -40,4 +41,5 @@ __all__ = [
     "ReadOnlyCommitHandler",
     "RenameCommitHandler",
     "UnsafeCommitHandler",
+    "parse_manifest_name",
 ]

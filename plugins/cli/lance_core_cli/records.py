@@ -15,6 +15,12 @@ Record: TypeAlias = dict[str, Any]
 """What one line of JSON says: values of JSON, times and other objects by their text."""
 
 
+def operation_name(table: LanceDataset, version: int) -> str | None:
+    """The class of the operation that made a version; None if its transaction is not stored."""
+    transaction = table.read_transaction(version)
+    return None if transaction is None else type(transaction.operation).__name__
+
+
 class RecordCommand(Command):
     """A command about a table. ``--json`` prints each record as a line of JSON."""
 

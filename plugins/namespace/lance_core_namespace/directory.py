@@ -123,9 +123,7 @@ class DirectoryNamespace(names.LanceNamespace):
         id_ = _named(request)
         if self._location(id_) is not None:
             raise _exists(id_)
-        location = self._new_location(id_, request.location)
-        if self._manifest is not None and not self._manifest.add(Entry(id_, TABLE, location)):
-            raise _exists(id_)
+        location = self._added(id_, request.location)
         with tempfile.NamedTemporaryFile() as empty:
             self._files().upload_file(empty.name, f"{location}/{_RESERVED}")
         return names.DeclareTableResponse(
@@ -195,14 +193,12 @@ class DirectoryNamespace(names.LanceNamespace):
         """Write a table; ``request_data``: its rows as a stream of Arrow's IPC format."""
         id_, mode = _named(request), _mode(request)
         location = self._location(id_)
-        if location is not None and mode not in ("overwrite", "exist_ok"):
-            raise _exists(id_)
-        if location is not None and mode == "exist_ok":
-            return names.CreateTableResponse(location=self._uri(location))
         if location is None:
-            location = self._new_location(id_, None)
-            if self._manifest is not None and not self._manifest.add(Entry(id_, TABLE, location)):
-                raise _exists(id_)
+            location = self._added(id_, None)
+        elif mode == "exist_ok":
+            return names.CreateTableResponse(location=self._uri(location))
+        elif mode != "overwrite":
+            raise _exists(id_)
         made = lance.write_dataset(
             pa.ipc.open_stream(io.BytesIO(request_data)),
             self._uri(location),
@@ -257,6 +253,13 @@ class DirectoryNamespace(names.LanceNamespace):
         location = self._location(id_)
         if location is None:
             raise _missing(id_)
+        return location
+
+    def _added(self, id_: tuple[str, ...], requested: str | None) -> str:
+        """The location of a new table, which the manifest has then; raises if it exists."""
+        location = self._new_location(id_, requested)
+        if self._manifest is not None and not self._manifest.add(Entry(id_, TABLE, location)):
+            raise _exists(id_)
         return location
 
     def _new_location(self, id_: tuple[str, ...], requested: str | None) -> str:

@@ -13,41 +13,17 @@ from lance_core.hookspecs.options import hint
 COMMON = {"pyproject.toml.in": "pyproject.toml", "README.md.in": "README.md"}
 """Templates of all packages, with the path of the created file."""
 
-KINDS: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "store": (
-        "A store of lance-core in SQLite files",
-        {"store.py.in": "@module@/store.py", "test_store.py.in": "tests/test_store.py"},
-    ),
-    "handler": (
-        "A commit handler of lance-core that copies manifests",
-        {"handler.py.in": "@module@/handler.py", "test_handler.py.in": "tests/test_handler.py"},
-    ),
-    "manifest-store": (
-        "An external manifest store of lance-core in a folder",
-        {"rows.py.in": "@module@/rows.py", "test_rows.py.in": "tests/test_rows.py"},
-    ),
-    "encoding": (
-        "An encoding of lance-core for ascending numbers",
-        {"encoding.py.in": "@module@/encoding.py", "test_encoding.py.in": "tests/test_encoding.py"},
-    ),
-    "index": (
-        "An index type of lance-core for integers",
-        {"index.py.in": "@module@/index.py", "test_index.py.in": "tests/test_index.py"},
-    ),
-    "search": (
-        "A search of lance-core for the closest numbers, with an index",
-        {"search.py.in": "@module@/search.py", "test_search.py.in": "tests/test_search.py"},
-    ),
-    "analyzer": (
-        "An analyzer of lance-core for Chinese, Japanese and Korean texts",
-        {"analyzer.py.in": "@module@/analyzer.py", "test_analyzer.py.in": "tests/test_analyzer.py"},
-    ),
-    "function": (
-        "An SQL function of lance-core that counts words",
-        {"function.py.in": "@module@/function.py", "test_function.py.in": "tests/test_function.py"},
-    ),
+KINDS: Mapping[str, tuple[str, str]] = {
+    "store": ("A store of lance-core in SQLite files", "store"),
+    "handler": ("A commit handler of lance-core that copies manifests", "handler"),
+    "manifest-store": ("An external manifest store of lance-core in a folder", "rows"),
+    "encoding": ("An encoding of lance-core for ascending numbers", "encoding"),
+    "index": ("An index type of lance-core for integers", "index"),
+    "search": ("A search of lance-core for the closest numbers, with an index", "search"),
+    "analyzer": ("An analyzer of lance-core for Chinese, Japanese and Korean texts", "analyzer"),
+    "function": ("An SQL function of lance-core that counts words", "function"),
 }
-"""Description and templates of each kind of package, with the path of the created file."""
+"""Description of each kind of package, and the name of its module."""
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 
@@ -62,7 +38,7 @@ def render(name: str, provides: str) -> dict[str, str]:
         raise InvalidInputError(f"{provides!r} is not a kind of plugin{hint(provides, KINDS)}")
     if not _NAME.fullmatch(name) or len(name) > 40:
         raise InvalidInputError(f"name {name!r}: lower-case letters and digits, with '-' inside")
-    what, own = KINDS[provides]
+    what, module = KINDS[provides]
     meant = {
         "@name@": name,
         "@module@": f"lance_core_{name.replace('-', '_')}",
@@ -72,7 +48,11 @@ def render(name: str, provides: str) -> dict[str, str]:
     }
     folder = resources.files("lance_core_testing").joinpath("templates")
     templates = [(folder.joinpath(source), target) for source, target in COMMON.items()]
-    own = {"init.py.in": "@module@/__init__.py", **own}
+    own = {
+        "init.py.in": "@module@/__init__.py",
+        f"{module}.py.in": f"@module@/{module}.py",
+        f"test_{module}.py.in": f"tests/test_{module}.py",
+    }
     templates += [(folder.joinpath(provides, source), target) for source, target in own.items()]
     return {
         _filled(target, meant): _filled(source.read_text("utf-8"), meant)

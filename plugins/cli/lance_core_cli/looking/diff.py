@@ -8,7 +8,7 @@ from typing import Any
 
 from lance_core import LanceDataset
 from lance_core.commands import one_line
-from lance_core_cli.records import Record, RecordCommand
+from lance_core_cli.records import Record, RecordCommand, operation_name
 
 
 class Diff(RecordCommand):
@@ -39,9 +39,7 @@ class Diff(RecordCommand):
             if added or removed or other:
                 yield {"changed": what, "added": added, "removed": removed, "replaced": other}
         for version in range(min(options.old, options.new) + 1, max(options.old, options.new) + 1):
-            transaction = table.read_transaction(version)
-            name = None if transaction is None else type(transaction.operation).__name__
-            yield {"version": version, "operation": name}
+            yield {"version": version, "operation": operation_name(table, version)}
 
     def words(self, record: Record) -> Iterator[str]:
         """One line."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 from lance_core import LanceDataset
 from lance_core.commands import one_line
+from lance_core_cli.fields import nested
 from lance_core_cli.records import Record, RecordCommand
 
 
@@ -16,14 +16,14 @@ class SchemaFields(RecordCommand):
 
     def records(self, table: LanceDataset, _options: argparse.Namespace) -> Iterator[Record]:
         """One record for each field; ``depth`` is 0 for a column."""
-        for depth, field in _nested(table.lance_schema.fields()):
+        for depth, field in nested(table.lance_schema.fields()):
             arrow = field.to_arrow()
-            nested = len(field.children()) > 0
+            has_parts = len(field.children()) > 0
             yield {
                 "id": field.id(),
                 "name": field.name(),
                 "depth": depth,
-                "type": str(arrow.type).partition("<")[0] if nested else str(arrow.type),
+                "type": str(arrow.type).partition("<")[0] if has_parts else str(arrow.type),
                 "nullable": arrow.nullable,
             }
 
@@ -32,9 +32,3 @@ class SchemaFields(RecordCommand):
         name, type_name = one_line(record["name"]), one_line(record["type"])
         null = "" if record["nullable"] else " not null"
         yield f"{record['id']:>4}  {'  ' * record['depth']}{name}: {type_name}{null}"
-
-
-def _nested(fields: Iterable[Any], depth: int = 0) -> Iterator[tuple[int, Any]]:
-    for field in fields:
-        yield depth, field
-        yield from _nested(field.children(), depth + 1)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 from lance_core import LanceDataset
 from lance_core.commands import one_line
+from lance_core_cli.fields import nested
 from lance_core_cli.records import Record, RecordCommand
 
 
@@ -29,7 +29,7 @@ class Stats(RecordCommand):
         for field in table.lance_schema.fields():
             yield {
                 "column": field.name(),
-                "bytes": sum(bytes_of.get(part.id(), 0) for part in _with_parts([field])),
+                "bytes": sum(bytes_of.get(part.id(), 0) for _, part in nested([field])),
             }
 
     def words(self, record: Record) -> Iterator[str]:
@@ -39,9 +39,3 @@ class Stats(RecordCommand):
         else:
             yield from (f"{name.replace('_', ' ')}: {value}" for name, value in record.items())
             yield "bytes of each column:"
-
-
-def _with_parts(fields: Iterable[Any]) -> Iterator[Any]:
-    for field in fields:
-        yield field
-        yield from _with_parts(field.children())

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 
 from lance_core import LanceDataset
-from lance_core_cli.records import Record, RecordCommand
+from lance_core_cli.records import Record, RecordCommand, operation_name
 
 
 class Versions(RecordCommand):
@@ -18,12 +18,11 @@ class Versions(RecordCommand):
             number = version["version"]
             if options.version not in (None, number):
                 continue
-            transaction = table.read_transaction(number)
             yield {
                 "version": number,
                 "time": version["timestamp"],
                 "rows": int(version["metadata"]["total_rows"]),
-                "operation": None if transaction is None else type(transaction.operation).__name__,
+                "operation": operation_name(table, number),
             }
 
     def words(self, record: Record) -> Iterator[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 
 from lance_core import LanceDataset, LanceOperation
 from lance_core.fragment import FragmentMetadata, LanceFragment
+from lance_core_cli.fields import nested
+from lance_core_cli.stored_rows import stored_batches
 
 
 def with_nulls(table: LanceDataset, columns: Iterable[tuple[LanceFragment, str]]) -> LanceDataset:
@@ -24,9 +25,8 @@ def with_nulls(table: LanceDataset, columns: Iterable[tuple[LanceFragment, str]]
         by_fragment.setdefault(fragment.fragment_id, (fragment, []))[1].append(name)
     written = [_written_again(table, *damaged) for damaged in by_fragment.values()]
     names = {name for _, damaged in by_fragment.values() for name in damaged}
-    fields = [
-        f for field in table.lance_schema.fields() if field.name() in names for f in _ids(field)
-    ]
+    changed = [field for field in table.lance_schema.fields() if field.name() in names]
+    fields = [part.id() for _, part in nested(changed)]
     operation = LanceOperation.Update(
         updated_fragments=written, fields_modified=fields, update_mode="rewrite_columns"
     )
@@ -38,10 +38,8 @@ def _written_again(
 ) -> FragmentMetadata:
     schema = table.schema
     whole = [name for name in schema.names if name not in nulls]
-    scanner = fragment.scanner(
-        columns=whole, include_deleted_rows=True, with_row_id=True, blob_handling="all_binary"
-    )
-    reader = pa.RecordBatchReader.from_batches(schema, _batches(scanner.to_batches(), schema))
+    batches = _batches(stored_batches(fragment, whole), schema)
+    reader = pa.RecordBatchReader.from_batches(schema, batches)
     new = LanceFragment.create(
         table, reader, fragment.fragment_id, schema, data_storage_version=table.data_storage_version
     )
@@ -58,10 +56,3 @@ def _batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[p
             for field in schema
         ]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _ids(field: Any) -> Iterator[int]:
-    """The id of a field of `LanceSchema`, and those of its parts."""
-    yield field.id()
-    for part in field.children():
-        yield from _ids(part)

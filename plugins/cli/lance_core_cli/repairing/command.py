@@ -59,7 +59,7 @@ class Repair(Command):
             yield json.dumps(plan.asdict())
         else:
             for problem in plan.left:
-                yield f"damaged: {problem.what} {one_line(problem.name)}: {one_line(problem.text)}"
+                yield problem.in_words()
             for step in plan.steps:
                 sign = "will" if step.is_chosen else f"with {one_line(step.option)}:"
                 yield f"{sign} {one_line(step.text)}"

@@ -12,6 +12,7 @@ from lance_core import LanceDataset
 from lance_core.errors import CorruptFileError, InvalidInputError, LanceError
 from lance_core.file import LanceFileSession
 from lance_core.fragment import LanceFragment
+from lance_core.hookspecs.commits import parse_manifest_name
 from lance_core_cli.repairing.columns_of_nulls import with_nulls
 from lance_core_cli.verifying.problem import Problem
 from lance_core_cli.verifying.verify import Level, verify
@@ -157,10 +158,10 @@ def _steps_of_fragment(
 
 def _rows_of(table: LanceDataset, identity: int) -> int | str:
     """The rows of a fragment that are not deleted, as the manifest has them."""
-    metadata = next(f.metadata for f in table.get_fragments() if f.fragment_id == identity)
+    fragment = table.get_fragment(identity)
+    assert fragment is not None  # it was verified
     try:
-        deleted = metadata.deletion_file
-        return metadata.physical_rows - (0 if deleted is None else deleted.num_deleted_rows)
+        return fragment.metadata.num_rows
     except LanceError:
         return "an unknown number of"
 
@@ -209,20 +210,7 @@ def _older_versions(
         numbers = [reference["version"] for reference in newest.version_refs()]
     else:
         session = LanceFileSession(uri, storage_options)
-        numbers = [
-            number
-            for path in session.list("_versions")
-            if (number := _number(path.rpartition("/")[2])) is not None
-        ]
+        names = [parse_manifest_name(path.rpartition("/")[2]) for path in session.list("_versions")]
+        # Without a scheme it is a detached version, which is not part of the history.
+        numbers = [name.version for name in names if name is not None and name.scheme is not None]
     return sorted(numbers, reverse=True)[1:]
-
-
-_LAST = (1 << 64) - 1
-
-
-def _number(name: str) -> int | None:
-    """The version of a manifest's name: of 20 digits that count down, or as it is."""
-    digits = name.removesuffix(".manifest")
-    if digits == name or not digits.isdecimal():
-        return None
-    return _LAST - int(digits) if len(digits) == 20 else int(digits)

@@ -54,7 +54,7 @@ class Verify(Command):
 
 def _in_words(report: VerifyReport) -> Iterator[str]:
     for problem in report.problems:
-        yield f"damaged: {problem.what} {one_line(problem.name)}: {one_line(problem.text)}"
+        yield problem.in_words()
     for name in report.unchecked:
         yield f"not checked: {one_line(name)}"
     checked = f"{report.versions} versions, {report.fragments} fragments, {report.rows} rows"

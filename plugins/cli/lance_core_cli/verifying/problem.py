@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from lance_core.commands import one_line
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -20,6 +22,10 @@ class Problem:
     text: str
     fragment_id: int | None = None
     column: str | None = None
+
+    def in_words(self) -> str:
+        """One line for a terminal."""
+        return f"damaged: {self.what} {one_line(self.name)}: {one_line(self.text)}"
 
     def asdict(self) -> dict[str, Any]:
         """The attributes that are not None."""

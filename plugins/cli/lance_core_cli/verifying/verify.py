@@ -15,6 +15,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.fragment import LanceFragment
+from lance_core_cli.stored_rows import stored_batches
 from lance_core_cli.verifying.indices import index_problems
 from lance_core_cli.verifying.problem import Problem, VerifyReport
 
@@ -98,13 +99,7 @@ def _check_pages(table: LanceDataset, fragment: LanceFragment, report: VerifyRep
 
 def _decode(fragment: LanceFragment, columns: list[str] | None) -> int:
     """Read columns of a fragment, also deleted rows. Returns the bytes of the values."""
-    batches = fragment.scanner(
-        columns=columns,
-        include_deleted_rows=True,
-        with_row_id=True,
-        blob_handling="all_binary",
-    ).to_batches()
-    return sum(batch.nbytes for batch in batches)
+    return sum(batch.nbytes for batch in stored_batches(fragment, columns))
 
 
 def _check_indices(table: LanceDataset, report: VerifyReport) -> None:
