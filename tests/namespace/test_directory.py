@@ -16,6 +16,7 @@ from lance_namespace import errors
 import lance_core as lance
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.namespace import DirectoryNamespace
+from lance_core_namespace.manifest import TABLE, Entry, Manifest
 from tests.each_case import each_case
 
 ROWS = pa.table({"x": [1, 2]})
@@ -97,6 +98,27 @@ def test_what_is_dropped_is_gone_and_namespaces_must_be_empty(tmp_path: Path) ->
     assert [path.name for path in tmp_path.iterdir() if path.is_dir() and any(path.iterdir())] == [
         "__manifest"
     ]
+
+
+@pytest.mark.parametrize(
+    "location", ["../out", "a/../../out", "/elsewhere/out", "memory://out", ""]
+)
+def test_no_table_is_outside_of_the_root(tmp_path: Path, location: str) -> None:
+    """Neither if a caller asks for it nor if the manifest, which others may write, says so."""
+    root = tmp_path / "root"
+    namespace = DirectoryNamespace(root=str(root))
+    with pytest.raises(errors.InvalidInputError, match="below the root"):
+        namespace.declare_table(names.DeclareTableRequest(id=["d"], location=location))
+    with pytest.raises(errors.InvalidInputError, match="below the root"):
+        namespace.register_table(names.RegisterTableRequest(id=["r"], location=location))
+    Manifest(f"{root}/__manifest", {}).add(Entry(("m",), TABLE, location))
+    for call, request in (
+        (namespace.describe_table, names.DescribeTableRequest(id=["m"])),
+        (namespace.drop_table, names.DropTableRequest(id=["m"])),
+    ):
+        with pytest.raises(errors.InvalidInputError, match="below the root"):
+            call(request)
+    assert [path.name for path in tmp_path.iterdir()] == ["root"]
 
 
 def test_tables_are_registered_created_and_counted(tmp_path: Path) -> None:

@@ -159,9 +159,7 @@ class DirectoryNamespace(names.LanceNamespace):
 
     def register_table(self, request: Any) -> Any:
         """Add a table whose files exist; its ``location`` is a path below the root."""
-        id_, location = _named(request), request.location
-        if "://" in location or location.startswith("/") or ".." in location.split("/"):
-            raise errors.InvalidInputError(f"a location is a path below the root, got {location!r}")
+        id_, location = _named(request), _below_root(request.location)
         if not self._with_manifest("registered tables").add(Entry(id_, TABLE, location)):
             raise _exists(id_)
         return names.RegisterTableResponse(location=location)
@@ -244,7 +242,7 @@ class DirectoryNamespace(names.LanceNamespace):
         """The location of a table below the root, None if there is no such table."""
         entry = None if self._manifest is None else self._manifest.entry(id_)
         if entry is not None and entry.object_type == TABLE:
-            return entry.location
+            return None if entry.location is None else _below_root(entry.location)
         folder = f"{id_[0]}{_SUFFIX}"
         is_table = self._lists and len(id_) == 1 and any(self._files().list(folder))
         return folder if is_table else None
@@ -265,12 +263,7 @@ class DirectoryNamespace(names.LanceNamespace):
     def _new_location(self, id_: tuple[str, ...], requested: str | None) -> str:
         """Where a new table is: a folder of its name, if it is found by its folder."""
         if requested is not None:
-            location = requested.removeprefix(f"{self._root}/")
-            if "://" in location or location.startswith("/"):
-                raise errors.InvalidInputError(
-                    f"{requested!r} is not below the root of the namespace"
-                )
-            return location
+            return _below_root(requested.removeprefix(f"{self._root}/"))
         if len(id_) == 1 and self._lists:
             return f"{id_[0]}{_SUFFIX}"
         if self._manifest is None:
@@ -284,6 +277,14 @@ def _named(request: Any) -> tuple[str, ...]:
     if not id_ or any(not part or "/" in part or SEPARATOR in part for part in id_):
         raise errors.InvalidInputError(f"invalid name {list(id_)}")
     return id_
+
+
+def _below_root(location: str) -> str:
+    """``location``; raises `InvalidInputError` of lance-namespace if it is not below the root."""
+    is_absolute = "://" in location or location.startswith("/")
+    if not location or is_absolute or ".." in location.split("/"):
+        raise errors.InvalidInputError(f"a location is a path below the root, got {location!r}")
+    return location
 
 
 def _mode(request: Any) -> str:
