@@ -13,8 +13,9 @@ import pytest
 
 import lance_core
 from lance_core.cli import main
-from lance_core.errors import InvalidInputError
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core_cli import plan_repair, verify
+from lance_core_cli.repairing.columns_of_nulls import with_nulls
 
 ROWS, FRAGMENTS = 400, 3
 
@@ -84,6 +85,17 @@ def test_a_damaged_column_becomes_null_and_the_rest_stays(uri: str) -> None:
     assert table.to_table(filter=f"a = {ROWS - 1} OR a = {2 * ROWS}").num_rows == 2
     assert [index.num_rows_indexed for index in table.describe_indices()] == [2 * ROWS]
     assert lance_core.dataset(uri, 3).version == 3
+
+
+def test_a_fragment_with_blobs_is_not_written_again(tmp_path: Path) -> None:
+    columns = [pa.array(range(ROWS)), lance_core.blob_array([b"x"] * ROWS)]
+    schema = pa.schema([pa.field("a", pa.int64()), lance_core.blob_field("b")])
+    uri = str(tmp_path / "blobs")
+    rows = pa.table(columns, schema=schema)
+    table = lance_core.write_dataset(rows, uri, data_storage_version="2.2")
+    with pytest.raises(UnsupportedFeatureError, match="column 'b' has blobs of version 2"):
+        with_nulls(table, [(table.get_fragments()[0], "a")])
+    assert lance_core.dataset(uri).version == 1
 
 
 def test_a_fragment_is_left_out(uri: str) -> None:

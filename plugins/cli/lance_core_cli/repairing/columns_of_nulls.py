@@ -8,6 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from lance_core import LanceDataset, LanceOperation
+from lance_core.errors import UnsupportedFeatureError
 from lance_core.fragment import FragmentMetadata, LanceFragment
 from lance_core_cli.fields import nested
 from lance_core_cli.stored_rows import stored_batches
@@ -17,8 +18,8 @@ def with_nulls(table: LanceDataset, columns: Iterable[tuple[LanceFragment, str]]
     """Write fragments again with nulls in place of columns, and commit that as one version.
 
     The other columns are read, also of deleted rows, so that all rows keep their addresses and ids.
-    Indices of the columns do not cover the fragments any more. Raises the errors of reading the
-    other columns, and those of a commit.
+    Indices of the columns do not cover the fragments any more. Raises `UnsupportedFeatureError` for
+    blobs of version 2 in the other columns, the errors of reading them, and those of a commit.
     """
     by_fragment: dict[int, tuple[LanceFragment, list[str]]] = {}
     for fragment, name in columns:
@@ -48,11 +49,17 @@ def _written_again(
 
 def _batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        present = set(batch.schema.names)
-        columns = [
-            batch.column(field.name)
-            if field.name in present
-            else pa.nulls(batch.num_rows, field.type)
-            for field in schema
-        ]
+        columns = [_column(batch, field) for field in schema]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _column(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
+    """The column of a field, or nulls."""
+    if field.name not in batch.schema.names:
+        return pa.nulls(batch.num_rows, field.type)
+    column = batch.column(field.name)
+    if column.type != field.type:
+        raise UnsupportedFeatureError(
+            f"the fragment cannot be written again: column {field.name!r} has blobs of version 2"
+        )
+    return column
