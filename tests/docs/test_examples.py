@@ -10,6 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.docs.page_examples import QUERY_ENGINES, ROOT, blocks, pages, run
+from tests.examples import only_on_spark_in_full
+
+LONG_PAGES = ("docs/plugins/spark.md", "docs/how-to/from-parquet-or-delta-on-spark.md")
+"""Pages of Spark whose examples start many jobs and streams."""
 
 WITHOUT_SESSION = [name for name in pages() if "spark" not in name and name != QUERY_ENGINES]
 
@@ -24,7 +28,14 @@ def test_the_examples_of_a_page_run(
 
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
-@pytest.mark.parametrize("name", [name for name in pages() if "spark" in name])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=only_on_spark_in_full) if name in LONG_PAGES else name
+        for name in pages()
+        if "spark" in name
+    ],
+)
 def test_the_examples_of_a_page_run_in_a_session(
     name: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

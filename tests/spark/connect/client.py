@@ -1,6 +1,7 @@
 """What a client of Spark Connect does with tables; prints JSON.
 
-``sys.argv``: the folder, and the address of the server or ``local[1]`` for one of its own.
+``sys.argv``: the folder, the address of the server or ``local[1]`` for one of its own, and
+``all`` for what is searched, compacted and streamed as well.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tests.spark.stream.micro_batches import append
 def main() -> None:
     spark = SparkSession.builder.remote(sys.argv[2]).getOrCreate()
     folder = Path(sys.argv[1])
-    uri, copy, merged = (str(folder / f"{name}.lance") for name in ("t", "copy", "merged"))
+    uri = str(folder / "t.lance")
     spark.range(10).write.format("lance").mode("append").save(uri)
 
     def read(**options: Any) -> DataFrame:
@@ -41,6 +42,19 @@ def main() -> None:
     told["groups"] = [
         list(row) for row in aggregate(spark, uri, {"big": "id > 7"}, calls).collect()
     ]
+    if sys.argv[3] == "all":
+        told |= searched_and_streamed(spark, folder)
+    table, new = LanceTable.forPath(spark, uri).alias("t"), spark.range(8, 13).alias("s")
+    merge = table.merge(new, "t.id = s.id").whenMatchedDelete().whenNotMatchedInsertAll()
+    told["changed"] = merge.execute()
+    spark.stop()
+    sys.stdout.write(json.dumps(told) + "\n")
+
+
+def searched_and_streamed(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """What searches, a compaction and streams of the table make."""
+    uri, copy, merged = (str(folder / f"{name}.lance") for name in ("t", "copy", "merged"))
+    told: dict[str, Any] = {}
     told["near"] = nearest_rows(spark, str(folder / "vectors.lance"))
     told["texts"] = best_texts(spark, str(folder / "texts.lance"))
     small = str(folder / "small.lance")
@@ -60,11 +74,7 @@ def main() -> None:
     batches.trigger(availableNow=True).start().awaitTermination()
     found = spark.read.format("lance").load(merged).selectExpr("count(*)", "sum(value)").first()
     told["merged"] = list(found)
-    table, new = LanceTable.forPath(spark, uri).alias("t"), spark.range(8, 13).alias("s")
-    merge = table.merge(new, "t.id = s.id").whenMatchedDelete().whenNotMatchedInsertAll()
-    told["changed"] = merge.execute()
-    spark.stop()
-    sys.stdout.write(json.dumps(told) + "\n")
+    return told
 
 
 def nearest_rows(spark: SparkSession, uri: str) -> list[list[Any]]:

@@ -25,19 +25,22 @@ FOUND = {
     "filter": [0, 1],
     "indexed": [3],
     "groups": [[False, 8, 28, 3.5], [True, 2, 17, 8.5]],
+    "changed": {"num_inserted_rows": 3, "num_updated_rows": 0, "num_deleted_rows": 2},
+}
+
+SEARCHED_AND_STREAMED = {
     "near": [[7, 7], [8, 8]],
     "texts": [5, 26],
     "compacted": [2, 1, [0, 1, 2, 3, 4]],
     "copy": 10,
     "merged": [11, 45],
-    "changed": {"num_inserted_rows": 3, "num_updated_rows": 0, "num_deleted_rows": 2},
 }
 
 
-def result(folder: Path, server: str, **environment: str) -> object:
+def result(folder: Path, server: str, parts: str, **environment: str) -> object:
     """What the client found."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.spark.connect.client", str(folder), server],
+        [sys.executable, "-m", "tests.spark.connect.client", str(folder), server, parts],
         cwd=ROOT,
         env={**os.environ, "PYSPARK_PYTHON": sys.executable, **environment},
         capture_output=True,
@@ -50,10 +53,21 @@ def result(folder: Path, server: str, **environment: str) -> object:
     return found
 
 
-def test_a_client_reads_writes_and_streams(spark: SparkSession, tmp_path: Path) -> None:
+def port(spark: SparkSession) -> int:
+    """Where the session serves clients."""
     package = spark._jvm.org.apache.spark.sql.connect.service  # type: ignore[union-attr]
     server = getattr(getattr(package, "SparkConnectService$"), "MODULE$")
-    assert result(tmp_path, f"sc://127.0.0.1:{server.localPort()}") == FOUND
+    return int(server.localPort())
+
+
+def test_a_client_reads_writes_and_merges(spark: SparkSession, tmp_path: Path) -> None:
+    assert result(tmp_path, f"sc://127.0.0.1:{port(spark)}", "few") == FOUND
+
+
+@only_on_spark_in_full
+def test_a_client_searches_compacts_and_streams(spark: SparkSession, tmp_path: Path) -> None:
+    expected = FOUND | SEARCHED_AND_STREAMED
+    assert result(tmp_path, f"sc://127.0.0.1:{port(spark)}", "all") == expected
 
 
 @only_on_spark_in_full
@@ -67,4 +81,4 @@ def test_a_client_starts_a_server_of_its_own(tmp_path: Path) -> None:
         "SPARK_HOME": str(home),
         "SPARK_TESTING": "1",  # the server takes any free port
     }
-    assert result(tmp_path, "local[1]", **environment) == FOUND
+    assert result(tmp_path, "local[1]", "few", **environment) == FOUND

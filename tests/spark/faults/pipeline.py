@@ -18,8 +18,8 @@ import lance_core
 from lance_core_spark import upsert_batches
 from tests.spark.faults.faulty_source import SOURCE_POINTS, Fault, FaultySource
 
-VERSIONS, ROWS = 3, 40
-"""Versions of the source, and rows in each."""
+ROWS = 40
+"""In each version of the source."""
 
 KINDS = ("append", "complete", "upsert", "batch")
 
@@ -32,6 +32,8 @@ class Pipeline:
     folder: str
     point: str
     victim: str = "worker"
+    versions: int = 3
+    """Of the source."""
 
     @property
     def source(self) -> Path:
@@ -48,7 +50,7 @@ class Pipeline:
 
     def prepare(self) -> None:
         """Make the source, and the target of upserts."""
-        for version in range(VERSIONS):
+        for version in range(self.versions):
             ids = list(range(version * ROWS, (version + 1) * ROWS))
             lance_core.write_dataset(_rows(ids), self.source, mode="append", max_rows_per_file=15)
         if self.kind in ("upsert", "batch"):
@@ -104,7 +106,7 @@ class Pipeline:
 
     def _differences(self, dataset: lance_core.LanceDataset) -> list[str]:
         ids = Counter(dataset.to_table(["id"])["id"].to_pylist())
-        expected = Counter(range(VERSIONS * ROWS))
+        expected = Counter(range(self.versions * ROWS))
         expected[-1] = int(self.kind in ("upsert", "batch"))
         lost, more = expected - ids, ids - expected
         return [f"lost: {sorted(lost)}"] * bool(lost) + [f"too many: {sorted(more)}"] * bool(more)

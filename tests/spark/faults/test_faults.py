@@ -17,7 +17,7 @@ from tests.spark.faults.pipeline import Pipeline
 def test_rows_are_there_once_after_a_process_was_killed(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    pipeline = Pipeline("append", str(tmp_path), "published")
+    pipeline = Pipeline("append", str(tmp_path), "published", versions=2)
     pipeline.prepare()
     with contextlib.suppress(StreamingQueryException):
         pipeline.run(spark)

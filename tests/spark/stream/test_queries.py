@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 import lance_core
 from lance_core_spark import upsert_batches
 from lance_core_spark.stream.sink import EPOCH_ID, QUERY_ID
+from tests.examples import only_on_spark_in_full
 from tests.spark.stream.micro_batches import append
 
 
@@ -40,6 +41,7 @@ def batches(uri: Path) -> list[tuple[str, str]]:
     return [(one[QUERY_ID], one[EPOCH_ID]) for one in properties]
 
 
+@only_on_spark_in_full
 def test_rows_go_from_table_to_table_exactly_once(spark: SparkSession, tmp_path: Path) -> None:
     source, target = tmp_path / "source.lance", tmp_path / "target.lance"
     append(source, 1, 2)

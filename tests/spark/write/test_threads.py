@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 import lance_core
 from lance_core_spark import create_table
 from lance_core_spark.thread_sessions import writes_work_in_threads
+from tests.examples import only_on_spark_in_full
 
 
 def in_a_thread(run: Callable[[], None]) -> None:
@@ -36,7 +37,9 @@ def in_an_inheritable_thread(run: Callable[[], None]) -> None:
     assert errors == []
 
 
-@pytest.mark.parametrize("run", [in_a_thread, in_an_inheritable_thread])
+@pytest.mark.parametrize(
+    "run", [pytest.param(in_a_thread, marks=only_on_spark_in_full), in_an_inheritable_thread]
+)
 def test_each_way_of_writing_works_in_a_thread(
     spark: SparkSession, tmp_path: Path, run: Callable[[Callable[[], None]], None]
 ) -> None:
