@@ -1,8 +1,9 @@
-"""Make a release: ``python scripts/release.py VERSION [--wheels FOLDER]``.
+"""Make a release: ``python scripts/release.py VERSION [--repository URL] [--wheels FOLDER]``.
 
 Needs ``pip install build towncrier``. In a checkout without changes, it
 
-1. writes the version into every distribution, and into the requirements that pin it,
+1. writes the version into every distribution, and into the requirements that pin it, and where the
+   project lives: what an index shows beside a distribution,
 2. moves the fragments of ``changes/`` into ``CHANGELOG.md``, or dates the section of the version if
    it was written by hand,
 3. builds a wheel and a source distribution of every distribution,
@@ -29,6 +30,12 @@ VERSION_FILE = ROOT / "lance_core" / "_version.py"
 CHANGELOG = ROOT / "CHANGELOG.md"
 VERSION = re.compile(r"\d+\.\d+\.\d+((a|b|rc)\d+)?")
 """Versions of releases, of PEP 440."""
+
+REPOSITORY = re.compile(r"https://[\w.-]+(/[\w.~-]+)+/?")
+"""Addresses of repositories."""
+
+URLS = re.compile(r"\n\[project\.urls\]\n(.+\n)*")
+"""The section of project settings that an earlier release wrote."""
 
 TRIED_EXTRAS = ("alias", "all", "s3", "sql", "lease")
 """Extras that the trial installs: not Spark and other clouds, which take minutes."""
@@ -57,16 +64,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("version", help="of the release, such as 0.1.0")
+    parser.add_argument(
+        "--repository", metavar="URL", help="of the pages of the project; default: as it was"
+    )
     parser.add_argument("--wheels", type=Path, default=ROOT / "dist", help="a folder for the files")
     options = parser.parse_args(arguments)
     if not VERSION.fullmatch(options.version):
         parser.error(f"{options.version!r} is not a version such as 1.2.3 or 1.2.3rc1")
+    if options.repository and not REPOSITORY.fullmatch(options.repository):
+        parser.error(f"{options.repository!r} is not an address such as https://host/owner/name")
     if _output("git", "status", "--porcelain"):
         parser.error("commit or stash the changes of this checkout first")
     folder = options.wheels.resolve()
     if folder.exists() and any(folder.iterdir()):
         parser.error(f"{folder} is not empty")
     set_version(options.version)
+    if options.repository:
+        set_urls(options.repository.rstrip("/"))
     collect_changes(options.version)
     build(folder)
     try_wheels(folder, options.version)
@@ -89,6 +103,21 @@ def set_version(version: str) -> None:
         text = re.sub(r'^version = "[^"]+"', f'version = "{version}"', text, flags=re.MULTILINE)
         text = re.sub(r'"(lance-core[a-z0-9,\[\]-]*)==[^";]+', rf'"\1=={version}', text)
         path.write_text(text, "utf-8")
+
+
+def set_urls(repository: str) -> None:
+    """Write the addresses of pages, changes and issues into every distribution."""
+    pages = {
+        "Repository": repository,
+        "Documentation": f"{repository}/tree/main/docs",
+        "Changelog": f"{repository}/blob/main/CHANGELOG.md",
+        "Issues": f"{repository}/issues",
+    }
+    section = "\n[project.urls]\n" + "".join(f'{name} = "{url}"\n' for name, url in pages.items())
+    for project in projects():
+        path = project / "pyproject.toml"
+        text = URLS.sub("", path.read_text("utf-8")).rstrip("\n")
+        path.write_text(f"{text}\n{section}", "utf-8")
 
 
 def collect_changes(version: str) -> None:

@@ -51,6 +51,28 @@ def test_a_version_is_set_wherever_one_is_named(checkout: Path) -> None:
         assert [each for each in own if "==7.8.9rc1" not in each and "[" not in each] == []
 
 
+def test_every_distribution_says_where_the_project_lives(checkout: Path) -> None:
+    before = [tomllib.loads((each / "pyproject.toml").read_text("utf-8")) for each in PLUGINS]
+    for repository in ("https://forge.example/first/place", "https://forge.example/own/lance-core"):
+        release.set_urls(repository)
+    for project in release.projects():
+        settings = tomllib.loads((project / "pyproject.toml").read_text("utf-8"))
+        urls = settings["project"].pop("urls")
+        assert urls["Repository"] == "https://forge.example/own/lance-core"
+        assert urls["Changelog"].endswith("/lance-core/blob/main/CHANGELOG.md")
+        if project != release.ROOT:
+            assert settings in before
+
+
+@pytest.mark.parametrize("address", ["forge.example/own", "https://me:key@forge.example/own"])
+def test_what_is_no_address_of_a_repository_is_refused(
+    address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        release.main(["1.2.3", "--repository", address])
+    assert "is not an address" in capsys.readouterr().err
+
+
 def test_a_section_that_was_written_by_hand_is_dated(checkout: Path) -> None:
     release.CHANGELOG.write_text("\n## 7.8.9 (unreleased)\n\nWhat users want to know.\n", "utf-8")
     fragment = checkout / "changes" / "files.fix.md"
