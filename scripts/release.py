@@ -6,7 +6,8 @@ Needs ``pip install build towncrier``. In a checkout without changes, it
    project lives: what an index shows beside a distribution,
 2. moves the fragments of ``changes/`` into ``CHANGELOG.md``, or dates the section of the version if
    it was written by hand,
-3. builds a wheel and a source distribution of every distribution,
+3. builds a wheel and a source distribution of every distribution, in whose descriptions links lead
+   to the project,
 4. installs the wheels into an empty environment and uses them.
 
 It neither commits nor uploads: look at the difference, commit it and tag it ``v<VERSION>``.
@@ -21,8 +22,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 import venv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -36,6 +40,9 @@ REPOSITORY = re.compile(r"https://[\w.-]+(/[\w.~-]+)+/?")
 
 URLS = re.compile(r"\n\[project\.urls\]\n(.+\n)*")
 """The section of project settings that an earlier release wrote."""
+
+LINK = re.compile(r"(?<=\]\()(?!https?:|#)[^)\s]+(?=\))")
+"""Targets of links of a description that lead to files of the checkout."""
 
 TRIED_EXTRAS = ("alias", "all", "s3", "sql", "lease")
 """Extras that the trial installs: not Spark and other clouds, which take minutes."""
@@ -144,11 +151,45 @@ def build(folder: Path) -> None:
     """Build a wheel and a source distribution of every distribution."""
     # Each build has an environment of its own, which pip takes longer to install.
     installer = ["--installer", "uv"] if shutil.which("uv") else []
-    for project in projects():
-        _run(sys.executable, "-m", "build", *installer, "--outdir", str(folder), str(project))
+    with links_for_an_index():
+        for project in projects():
+            _run(sys.executable, "-m", "build", *installer, "--outdir", str(folder), str(project))
     for pattern in ("*.whl", "*.tar.gz"):
         if len(list(folder.glob(pattern))) != len(projects()):
             raise SystemExit(f"{folder} does not hold one {pattern} for each distribution")
+
+
+@contextmanager
+def links_for_an_index() -> Iterator[None]:
+    """Let links of descriptions lead to the project's pages while distributions are built.
+
+    In a checkout they lead to its files, which an index does not have.
+    """
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    if "urls" not in settings:
+        print("no --repository was ever given: links of descriptions lead nowhere on an index")
+        yield
+        return
+    repository = settings["urls"]["Repository"]
+    descriptions = [each / "README.md" for each in projects()]
+    before = {path: path.read_text("utf-8") for path in descriptions}
+    try:
+        for path, text in before.items():
+            path.write_text(LINK.sub(partial(_address, repository, path.parent), text), "utf-8")
+        yield
+    finally:
+        for path, text in before.items():
+            path.write_text(text, "utf-8")
+
+
+def _address(repository: str, folder: Path, link: re.Match[str]) -> str:
+    """Where the file lies that a description in ``folder`` links to."""
+    name, mark, part = link[0].partition("#")
+    target = (folder / name).resolve()
+    if not target.exists():
+        raise SystemExit(f"{folder / 'README.md'} links to {name}, which does not exist")
+    view = "raw" if target.suffix in (".svg", ".png") else "tree" if target.is_dir() else "blob"
+    return f"{repository}/{view}/main/{target.relative_to(ROOT)}{mark}{part}"
 
 
 def try_wheels(folder: Path, version: str) -> None:

@@ -64,6 +64,29 @@ def test_every_distribution_says_where_the_project_lives(checkout: Path) -> None
             assert settings in before
 
 
+def test_links_of_descriptions_lead_to_the_project_while_it_is_built(checkout: Path) -> None:
+    for each in release.projects():
+        (each / "README.md").write_text("[other](other.md#part), [web](https://e.org), [it](#it)")
+        (each / "other.md").touch()
+    (checkout / "README.md").write_text("![chart](docs/chart.svg) [pages](docs)")
+    (checkout / "docs").mkdir()
+    (checkout / "docs" / "chart.svg").touch()
+    before = [(each / "README.md").read_text() for each in release.projects()]
+    with release.links_for_an_index():  # no address is known
+        assert [(each / "README.md").read_text() for each in release.projects()] == before
+    release.set_urls("https://forge.example/o/n")
+    with release.links_for_an_index():
+        core, first = [(each / "README.md").read_text() for each in release.projects()][:2]
+    root = "https://forge.example/o/n"
+    assert core == f"![chart]({root}/raw/main/docs/chart.svg) [pages]({root}/tree/main/docs)"
+    other = f"{root}/blob/main/plugins/alias/other.md#part"
+    assert first == f"[other]({other}), [web](https://e.org), [it](#it)"
+    assert [(each / "README.md").read_text() for each in release.projects()] == before
+    (checkout / "docs" / "chart.svg").unlink()
+    with pytest.raises(SystemExit, match=r"chart\.svg, which does not exist"):
+        release.links_for_an_index().__enter__()
+
+
 @pytest.mark.parametrize("address", ["forge.example/own", "https://me:key@forge.example/own"])
 def test_what_is_no_address_of_a_repository_is_refused(
     address: str, capsys: pytest.CaptureFixture[str]
