@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lance_core.commands import Command
+from lance_core.error_texts.install import install
 from lance_core.errors import PluginNotFoundError
 
 
@@ -28,8 +29,7 @@ class NewPlugin(Command):
         """
         if importlib.util.find_spec("lance_core_testing") is None:
             raise PluginNotFoundError(
-                "new plugins are written by the package of their contracts. "
-                'pip install "lance-core[testing]"'
+                f"new plugins are written by the package of their contracts. {install('testing')}"
             )
         new_plugin = importlib.import_module("lance_core_testing.new_plugin")
         package = new_plugin.write_package(options.name, options.kind, options.folder)

@@ -1,1 +1,1 @@
-"""Texts of errors: the nearest known name, and what a plugin did wrong."""
+"""Texts of errors: the nearest known name, what to install, and what a plugin did wrong."""

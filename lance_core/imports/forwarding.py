@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
+from lance_core.error_texts.install import install
 from lance_core.errors import PluginNotFoundError
 from lance_core.imports.module_alias import ModuleAlias
 
@@ -87,8 +88,7 @@ class _MovedModules(ModuleAlias):
     def _require_target(self) -> None:
         if importlib.util.find_spec(self._target) is None:
             raise PluginNotFoundError(
-                f"{self._name} has moved to the package {self._target}. "
-                f'pip install "lance-core[{self._extra}]"'
+                f"{self._name} has moved to the package {self._target}. {install(self._extra)}"
             )
 
     def _warn(self, below: str) -> None:

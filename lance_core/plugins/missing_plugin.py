@@ -7,6 +7,7 @@ import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
+from lance_core.error_texts.install import install
 from lance_core.error_texts.suggestions import did_you_mean, nearest, shortened
 from lance_core.errors import LanceError, PluginNotFoundError, UnsupportedFeatureError
 from lance_core.index.spec import plain_index_type
@@ -65,7 +66,7 @@ def not_found(
         served = sorted(name for name in known if extras[name] == extra)
         text.append(f"lance-core[{extra}] is installed and serves {', '.join(served)}")
     elif extra is not None and f"lance-core-{extra}" not in present:
-        text.append(f'pip install "lance-core[{extra}]"')
+        text.append(install(extra))
     text.append(f"known: {', '.join(sorted(known)) or 'none'}")
     text += [*_described(unused), f"in {this_process()}"]
     return PluginNotFoundError(". ".join(text))
@@ -117,7 +118,7 @@ def remedy(extra: str, unused: LeftOut) -> str:
     for failure in unused.failures:
         if failure.distribution.split()[0] == name:
             return f"failed to load: {failure}"
-    return f'pip install "lance-core[{extra}]"'
+    return install(extra)
 
 
 def this_process() -> str:

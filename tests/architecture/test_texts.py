@@ -35,6 +35,12 @@ def texts() -> dict[str, str]:
     return found
 
 
+def test_names_of_files_are_plain() -> None:
+    """A name like ``memory:`` is what a test wrote into its working folder by mistake."""
+    names = [path.relative_to(ROOT).as_posix() for path in tracked()]
+    assert [name for name in names if not re.fullmatch(r"[\w./-]+", name, re.ASCII)] == []
+
+
 @each_case("what", FORBIDDEN)
 def test_no_file_names(what: str) -> None:
     hits = {

@@ -10,13 +10,14 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+from lance_core.error_texts.install import install
 from lance_core.errors import (
     InvalidInputError,
     LanceError,
     ResultTooLargeError,
 )
 
-INSTALL = 'pip install "lance-core[datafusion]"'
+INSTALL = install("datafusion")
 """The command that installs the engine."""
 
 
