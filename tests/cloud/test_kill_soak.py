@@ -14,8 +14,8 @@ PLAN = Plan(
     seconds=0,
     seconds_between_kills=0.7,
     lets_begin=True,
-    min_kills=3,
-    min_commits=8,
+    min_kills=2,
+    min_commits=6,
 )
 
 

@@ -188,8 +188,8 @@ def test_conditions_use_the_index_if_pylance_uses_it(
 
 
 CHANGED = [
-    *(("2.0", True, *case) for case in share([c for c in SOME if c[0] in WITH_ROW_IDS], 2, 0)),
-    *(("2.2", False, *case) for case in share(SOME, 2, 1)),
+    *(("2.0", True, *case) for case in share([c for c in SOME if c[0] in WITH_ROW_IDS], 4, 0)),
+    *(("2.2", False, *case) for case in share(SOME, 4, 1)),
 ]
 """Version, stable row ids, type of the index and of its values."""
 

@@ -175,7 +175,9 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return uri
 
 
-@pytest.mark.parametrize("condition", [*LOADS, "array_has(l, 'c')", "contains(s, 'x12')"])
+@pytest.mark.parametrize(
+    "condition", share([*LOADS, "array_has(l, 'c')", "contains(s, 'x12')"], 2, 0)
+)
 def test_scans_count_the_indices_and_parts_that_they_load_as_pylance_does(
     tmp_path: Path, indexed: Path, condition: str
 ) -> None:

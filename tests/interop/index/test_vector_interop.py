@@ -183,7 +183,7 @@ def test_with_all_partitions_and_refinement_answers_are_exact(tmp_path: Path, ki
             assert (found == distances).all()
 
 
-@pytest.mark.parametrize("kind", SOME)
+@pytest.mark.parametrize("kind", share(SOME, 2, 1))
 def test_the_same_partitions_are_searched_by_default(tmp_path: Path, kind: str) -> None:
     vectors = clusters(3_000)
     for metric in metrics(kind):
@@ -220,7 +220,7 @@ def test_bits_are_searched(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", SOME)
 def test_deleted_updated_and_new_rows_are_respected(tmp_path: Path, kind: str) -> None:
-    for stable in (False, True):
+    for stable in share((False, True), 2, SOME.index(kind)):
         vectors = clusters()
         uri = create(tmp_path / str(stable), vectors, kind, enable_stable_row_ids=stable)
         refined = {"nprobes": PARTITIONS, "refine_factor": ROWS // K}
@@ -348,7 +348,7 @@ def test_segments_that_pylance_merges_are_searched(tmp_path: Path) -> None:
     check_same(both(uri), queries(vectors, 1)[0], "pq8", **all_rows("pq8"))
 
 
-@pytest.mark.parametrize("kind", ["flat", "pq4", "rq5"])
+@pytest.mark.parametrize("kind", share(["flat", "pq4", "rq5"], 3, 1))
 def test_filters_never_lose_rows(tmp_path: Path, kind: str) -> None:
     vectors = clusters(12_000)
     uri = str(tmp_path / "t")
