@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lance_core
+from tests.examples import only_on_spark_in_full
 from tests.spark.conftest import read, write
 
 
@@ -41,6 +42,7 @@ def test_importing_the_entry_module_needs_nothing_but_pyspark() -> None:
     assert done.stdout.split() == ["pyspark_lance"]
 
 
+@only_on_spark_in_full
 def test_a_session_can_be_told_of_the_format(spark: SparkSession, tmp_path: Path) -> None:
     from pyspark_lance import register
 

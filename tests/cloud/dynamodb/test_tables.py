@@ -158,7 +158,7 @@ for number in range(int(count)):
 
 
 def test_no_append_of_any_process_of_either_library_is_lost(place: Place) -> None:
-    appends = 4
+    appends, libraries = 4, (lance_core, pylance, lance_core)
     place.write(lance_core, -1, "create")
     running = [
         subprocess.Popen(
@@ -167,10 +167,13 @@ def test_no_append_of_any_process_of_either_library_is_lost(place: Place) -> Non
                 *(str(writer), str(appends), json.dumps(place.options)),
             ]
         )
-        for writer, library in enumerate((lance_core, pylance, lance_core, pylance))
+        for writer, library in enumerate(libraries)
     ]
-    assert [process.wait(120) for process in running] == [0] * 4
-    expected = [-1] + [writer * 100 + number for writer in range(4) for number in range(appends)]
+    assert [process.wait(120) for process in running] == [0] * len(libraries)
+    expected = [
+        -1,
+        *(100 * writer + number for writer in range(len(libraries)) for number in range(appends)),
+    ]
     assert place.numbers(lance_core) == place.numbers(pylance) == expected
     check_rows(place, len(expected))
 

@@ -17,6 +17,7 @@ from pyspark.sql import types as st
 import lance_core
 from lance_core.errors import InvalidInputError, SchemaMismatchError, UnsupportedFeatureError
 from lance_core_spark.source import LanceSource
+from tests.examples import share
 from tests.spark.conftest import read, write
 from tests.spark.types.test_round_trips import CASES
 
@@ -120,7 +121,7 @@ def test_every_type_goes_to_spark_and_back(
             assert back.schema.equals(expected.schema) or version == "0.1"
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", share(VERSIONS, 2, 0))
 def test_spark_reads_and_writes_it(spark: SparkSession, version: str, tmp_path: Path) -> None:
     uri = tmp_path / "t.lance"
     pylance.write_dataset(table_of(version), uri, data_storage_version=version)
