@@ -13,9 +13,14 @@ than `PATIENCE` goes on without a turn, so that turns cannot lead to a deadlock.
 
 A thread that makes one request after the other has several turns in a row, which takes less time
 than a change of threads for each request; after `QUANTUM` it lets others go first. Where it was
-back at once after each of its last requests, the turn is kept for it: to open the gate would wake a
-thread that could not go on, since the interpreter lock is taken. If it does not come back this
-time, the thread that waits notices at its next `LOOK`.
+back at once after each of its last requests, the turn is kept for it until its next request: to
+wake a thread earlier is in vain, since it could not go on before the interpreter lock is free. If
+it does not come back this time, the thread that waits notices when it looks.
+
+There are two gates. Threads come through the open one, and those that have let others go first wait
+at the other one, until no thread waits at the first. So a thread that lets others go cannot be back
+before them, and a change of threads is a single wake-up, by the system and without the interpreter
+lock.
 """
 
 from __future__ import annotations
@@ -33,29 +38,42 @@ AT_ONCE = 0.0002
 
 IN_A_ROW = 16
 """Requests that a thread has made at once before turns are kept for it: fewer may be those of one
-answer of a service, after which it waits for its client."""
+answer of a service, after which it waits for its client. One that was not made at once counts
+against as many: the thread may only have lost its processor for a moment."""
 
-LOOK = QUANTUM
-"""Seconds after which a waiting thread looks for a turn that is kept for another one. A look takes
-the interpreter lock from the thread whose turn it is, so it must be rare."""
+LOOK = 1.25 * QUANTUM
+"""Seconds after which the first in line looks for a turn that is kept for a thread that does not
+come back. A look takes the interpreter lock from the thread whose turn it is, so it must be rare:
+the others look a quantum later for each thread before them."""
 
 PATIENCE = 0.1
-"""Seconds after which a thread goes on without a turn; most requests take less than 0.001."""
+"""Seconds after which the first in line goes on without a turn; most requests take less than
+0.001."""
 
 MAX_ROWS = 1 << 13
 """Maximum rows that a request reads in its turn. Decoding more takes milliseconds of C code, which
 another processor can do at the same time."""
 
 
+class _Gate:
+    """A lock that is open or closed, and the threads that wait for it, an item for each."""
+
+    __slots__ = ("lock", "waiting")
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.waiting: list[None] = []
+
+
 class _Thread(threading.local):
-    """The requests that the calling thread is in, and the lock that it has for its turn."""
+    """The requests that the calling thread is in, and the gate that is closed for its turn."""
 
     depth = 0
-    turn: threading.Lock | None = None
+    turn: _Gate | None = None
     end = 0.0
     """When its last turn ended."""
     in_a_row = 0
-    """How many requests it has made at once, each after the one before."""
+    """How many requests it has made at once, less `IN_A_ROW` for each other one."""
 
 
 class Turns:
@@ -64,7 +82,9 @@ class Turns:
     ``is_on``: False runs all requests at once.
     """
 
-    __slots__ = ("_gate", "_line", "_num_waiting", "_reserved", "_since", "_thread", "is_on")
+    # All state changes by single operations of lists and locks, so that no lock guards it: a
+    # finalizer may make a request at any moment.
+    __slots__ = ("_gate", "_next", "_reserved", "_since", "_thread", "is_on")
 
     def __init__(self, *, is_on: bool = True) -> None:
         self.is_on = is_on
@@ -73,14 +93,20 @@ class Turns:
 
     def renew(self) -> None:
         """Forget the turns of all threads: in a forked child only the calling one exists."""
-        self._gate = threading.Lock()
-        # Only one thread at a time waits at the gate, the others wait in a line behind it.
-        self._line = threading.Lock()
-        self._reserved: list[threading.Lock] = []
+        self._gate = _Gate()
+        """Closed while a thread has its turn, or one is kept for it."""
+        self._next = _Gate()
+        """Always closed; it takes the place of the other one as soon as no thread waits there."""
+        self._next.lock.acquire()
+        self._reserved: list[_Gate] = []
         """The closed gate while it is reserved for a thread between two of its requests."""
-        self._num_waiting = 0
         self._since = 0.0
+        """When a thread that had to wait got its turn."""
         self._thread.turn = None
+
+    @property
+    def num_waiting(self) -> int:
+        return len(self._gate.waiting) + len(self._next.waiting)
 
     def __enter__(self) -> None:
         thread = self._thread
@@ -88,52 +114,61 @@ class Turns:
         if thread.depth > 1 or not self.is_on:
             return
         now = perf_counter()
-        thread.in_a_row = thread.in_a_row + 1 if now - thread.end < AT_ONCE else 0
-        is_over = self._num_waiting and now - self._since > QUANTUM
-        gate = self._reserved_gate() if self._reserved else None
-        if gate is not None:
-            if not is_over:
-                thread.turn = gate
-                return
-            gate.release()
-        elif not is_over and self._gate.acquire(blocking=False):
-            thread.turn = self._gate
+        if now - thread.end < AT_ONCE:
+            thread.in_a_row = min(thread.in_a_row + 1, 3 * IN_A_ROW)
+        else:
+            thread.in_a_row = max(thread.in_a_row - IN_A_ROW, 0)
+        gate = self._closed()
+        if gate is None:
+            wait_at = self._gate
+        elif now - self._since > QUANTUM and self.num_waiting:
+            self._open(gate)
+            wait_at = self._next
+        else:
+            thread.turn = gate
             return
         try:
-            self._wait(thread)
+            thread.turn = self._wait(wait_at)
         except BaseException:  # Ctrl-C
             thread.depth -= 1
             raise
-
-    def _reserved_gate(self) -> threading.Lock | None:
-        """The gate that was kept closed for a thread, which now belongs to the caller."""
-        try:
-            return self._reserved.pop()
-        except IndexError:  # another thread has it
-            return None
-
-    def _wait(self, thread: _Thread) -> None:
-        """Wait for a turn; replaces a gate that is not opened for too long."""
-        with self._line:
-            self._num_waiting += 1
-            try:
-                thread.turn = self._opened_gate()
-                if thread.turn is None:
-                    self._gate = threading.Lock()
-            finally:
-                self._num_waiting -= 1
         self._since = perf_counter()
 
-    def _opened_gate(self) -> threading.Lock | None:
-        """The gate as soon as it is open, None after `PATIENCE`."""
-        gate, deadline = self._gate, perf_counter() + PATIENCE
-        while not gate.acquire(timeout=LOOK):
-            reserved = self._reserved_gate()
-            if reserved is not None:
-                return reserved
-            if perf_counter() > deadline:
+    def _closed(self) -> _Gate | None:
+        """The gate, which the caller has closed, or which was kept closed between requests."""
+        if self._reserved:
+            try:
+                return self._reserved.pop()
+            except IndexError:  # another thread has it
                 return None
-        return gate
+        gate = self._gate
+        return gate if gate.lock.acquire(blocking=False) else None
+
+    def _open(self, gate: _Gate) -> None:
+        """Let the next thread through."""
+        if gate is not self._gate:  # others have lost patience
+            return
+        if self._next.waiting and not gate.waiting:
+            self._gate, self._next = self._next, gate
+        self._gate.lock.release()
+
+    def _wait(self, gate: _Gate) -> _Gate | None:
+        """A gate, closed; None after `PATIENCE`, with a new gate for others."""
+        num_ahead = self.num_waiting
+        deadline = perf_counter() + PATIENCE * (1 + num_ahead)
+        look = LOOK + QUANTUM * num_ahead
+        gate.waiting.append(None)
+        try:
+            while not gate.lock.acquire(timeout=look):
+                closed = self._closed()
+                if closed is not None:
+                    return closed
+                if perf_counter() > deadline:
+                    self._gate = _Gate()
+                    return None
+            return gate
+        finally:
+            gate.waiting.pop()
 
     def __exit__(self, *_: object) -> None:
         thread = self._thread
@@ -141,19 +176,18 @@ class Turns:
         if thread.turn is None or thread.depth:
             return
         turn, thread.turn = thread.turn, None
-        thread.end = now = perf_counter()
-        is_over = now - self._since > QUANTUM
-        if self._num_waiting and not is_over and thread.in_a_row >= IN_A_ROW:
+        thread.end = perf_counter()
+        if thread.in_a_row >= IN_A_ROW and turn is self._gate and self.num_waiting:
             self._reserved.append(turn)
         else:
-            turn.release()
+            self._open(turn)
 
     def leave(self) -> None:
         """End the turn of the calling thread, if it has one; its request goes on without."""
         thread = self._thread
         if thread.turn is not None:
             turn, thread.turn = thread.turn, None
-            turn.release()
+            self._open(turn)
 
 
 SHORT_REQUEST = Turns(is_on=getattr(sys, "_is_gil_enabled", lambda: True)())

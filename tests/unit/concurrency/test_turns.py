@@ -43,7 +43,7 @@ def one_request(requests: Turns) -> None:
 
 
 def waiting(requests: Turns) -> bool:
-    return requests._num_waiting > 0  # nothing else shows that a thread waits
+    return requests.num_waiting > 0
 
 
 @contextmanager
@@ -100,7 +100,7 @@ def test_a_request_that_has_left_its_turn_goes_on_while_others_have_theirs() -> 
         ):
             pass
     with requests:
-        assert not requests._gate.acquire(blocking=False)  # the next one has it
+        assert not requests._gate.lock.acquire(blocking=False)  # the next one has it
 
 
 def test_an_error_ends_the_turn() -> None:
@@ -112,11 +112,31 @@ def test_an_error_ends_the_turn() -> None:
 
 
 def test_a_thread_lets_waiting_ones_go_first_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "QUANTUM", -1)
+    monkeypatch.setattr(turns, "QUANTUM", 0)
     requests, steps = Turns(), list[str]()
     with another_waits(requests, steps), requests:
         steps.append("last")
     assert steps == ["own", "other", "last"]
+
+
+def test_a_thread_that_lets_others_go_first_comes_after_all_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(turns, "QUANTUM", 0)
+    requests, steps = Turns(), list[str]()
+
+    def other() -> None:
+        with requests:
+            steps.append("other")
+
+    with ExitStack() as stack:
+        with requests:
+            for num_waiting in (1, 2, 3):
+                stack.enter_context(in_thread(other))
+                wait_until(lambda expected=num_waiting: requests.num_waiting == expected)
+        with requests:
+            steps.append("last")
+    assert steps == ["other", "other", "other", "last"]
 
 
 def test_a_thread_that_waited_too_long_runs_without_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +158,7 @@ def test_a_forked_child_forgets_the_turns_of_other_threads() -> None:
             leave.wait(30)
 
     with in_thread(other):
-        wait_until(requests._gate.locked)  # the state that a fork copies
+        wait_until(requests._gate.lock.locked)  # the state that a fork copies
         requests.renew()
         with requests:
             leave.set()
@@ -155,7 +175,7 @@ def test_leaving_without_a_turn_does_nothing() -> None:
     with SHORT_REQUEST:
         leave_turn()
     leave_turn()
-    assert not SHORT_REQUEST._gate.locked()
+    assert not SHORT_REQUEST._gate.lock.locked()
 
 
 def _back_at_once(requests: Turns) -> None:
@@ -175,7 +195,7 @@ def test_the_turn_is_kept_for_a_thread_that_is_back_at_once(
         for _ in range(3):
             with requests:
                 steps.append("again")
-        monkeypatch.setattr(turns, "QUANTUM", -1)
+        monkeypatch.setattr(turns, "QUANTUM", 0)
         with requests:
             steps.append("last")
     assert steps == ["own", "again", "again", "again", "other", "last"]
@@ -183,7 +203,7 @@ def test_the_turn_is_kept_for_a_thread_that_is_back_at_once(
 
 def test_a_thread_that_does_not_come_back_loses_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "AT_ONCE", 60)
-    monkeypatch.setattr(turns, "QUANTUM", 1e9)
+    monkeypatch.setattr(turns, "QUANTUM", 0)
     monkeypatch.setattr(turns, "LOOK", 0.001)
     requests, steps = Turns(), list[str]()
     _back_at_once(requests)
@@ -192,4 +212,4 @@ def test_a_thread_that_does_not_come_back_loses_its_turn(monkeypatch: pytest.Mon
     assert steps == ["own", "other"]
     one_request(requests)
     assert not requests._reserved
-    assert not requests._gate.locked()
+    assert not requests._gate.lock.locked()
