@@ -53,8 +53,7 @@ that no other names. What takes longest begins first."""
 PARTS_WITH_SERVERS: tuple[tuple[str, ...], ...] = (
     ("cloud",),
     ("cloud/dynamodb", "cloud/azure"),
-    ("cloud/s3",),
-    ("cloud/gcs",),
+    ("cloud/s3", "cloud/gcs"),
 )
 """Parts whose tests wait for servers of clouds. Each has few of them, which take 300 MB beside the
 tests, and one of these parts runs at a time."""
