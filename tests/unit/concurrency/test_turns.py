@@ -46,6 +46,10 @@ def waiting(requests: Turns) -> bool:
     return requests.num_waiting > 0
 
 
+def has_waiting(requests: Turns, count: int) -> bool:
+    return requests.num_waiting == count
+
+
 @contextmanager
 def another_waits(requests: Turns, steps: list[str]) -> Iterator[None]:
     """A turn during which another thread begins to wait for its own, which adds to ``steps``.
@@ -123,6 +127,7 @@ def test_a_thread_that_lets_others_go_first_comes_after_all_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(turns, "QUANTUM", 0)
+    monkeypatch.setattr(turns, "LOOK", 60)
     requests, steps = Turns(), list[str]()
 
     def other() -> None:
@@ -133,7 +138,7 @@ def test_a_thread_that_lets_others_go_first_comes_after_all_of_them(
         with requests:
             for num_waiting in (1, 2, 3):
                 stack.enter_context(in_thread(other))
-                wait_until(lambda expected=num_waiting: requests.num_waiting == expected)
+                wait_until(partial(has_waiting, requests, num_waiting))
         with requests:
             steps.append("last")
     assert steps == ["other", "other", "other", "last"]
