@@ -75,7 +75,11 @@ def not_found(
 def no_index_type(every: AllOffers, name: str) -> PluginNotFoundError:
     """The error for an index type that no plugin provides."""
     key = plain_index_type(name)
-    known = {o[0][1].name: EXTRA_OF_INDEX_TYPE.get(k) for k, o in every.index_types.items()}
+    known = {
+        given: EXTRA_OF_INDEX_TYPE.get(plain_index_type(given))
+        for offers in every.index_types.values()
+        for given in offers[0][1].kinds or (offers[0][1].name,)
+    }
     missing = EXTRA_OF_INDEX_TYPE.keys() - every.index_types.keys()
     installable = {name if k == key else k: EXTRA_OF_INDEX_TYPE[k] for k in missing}
     return not_found(every, "an index type", name, known, installable)

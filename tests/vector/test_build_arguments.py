@@ -119,3 +119,9 @@ def test_centroids_of_a_file_and_wrong_columns(tmp_path: Path) -> None:
         other = lance.write_dataset({"v": vectors}, tmp_path / str(kind))
         with pytest.raises(TypeError, match="cannot have an index"):
             other.create_index("v", "IVF_FLAT")
+
+
+def test_a_misspelt_kind_is_named(tmp_path: Path) -> None:
+    dataset = table_of(tmp_path, clustered(20))
+    with pytest.raises(UnsupportedFeatureError, match="The nearest name is 'IVF_HNSW_PQ'"):
+        dataset.create_index("v", "IVF_HNWS_PQ")
