@@ -142,5 +142,5 @@ _BOOLEAN = pa.bool_().id
 
 _NUMBERS = frozenset(
     pa.from_numpy_dtype(np.dtype(name)).id
-    for name in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8")
+    for name in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
 )

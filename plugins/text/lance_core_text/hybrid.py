@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lance_core import LanceDataset
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.hookspecs.arrays import from_numpy, to_numpy
 from lance_core_text.queries.text_query import DOCUMENT_INDEX
 
 DISTANCE = "_distance"
@@ -64,7 +65,7 @@ def hybrid(  # noqa: PLR0913  # the arguments of two scans
     )
     if DOCUMENT_INDEX in texts.column_names:
         raise UnsupportedFeatureError("hybrid searches of the elements of lists")
-    lists = [table.column(_ROW_ID).to_numpy() for table in (near, texts)]
+    lists = [to_numpy(table.column(_ROW_ID)) for table in (near, texts)]
     rows = np.unique(np.concatenate(lists))
     relevance = np.zeros(len(rows))
     own: dict[str, pa.Array] = {}
@@ -72,21 +73,21 @@ def hybrid(  # noqa: PLR0913  # the arguments of two scans
         indices = np.searchsorted(rows, ids)
         relevance[indices] += 1 / (constant + np.arange(1, len(ids) + 1))
         values = np.zeros(len(rows), np.float32)
-        values[indices] = table.column(name).to_numpy()
+        values[indices] = to_numpy(table.column(name))
         is_missing = np.ones(len(rows), np.bool_)
         is_missing[indices] = False
-        own[name] = pa.array(values, mask=is_missing)
+        own[name] = from_numpy(values, is_missing)
     best = np.lexsort((rows, -relevance))[:k]
     table = _rows_at(dataset, rows[best], columns)
     for name, column in own.items():
-        table = table.append_column(name, column.take(pa.array(best)))
-    return table.append_column(RELEVANCE, pa.array(relevance[best]))
+        table = table.append_column(name, column.take(from_numpy(best)))
+    return table.append_column(RELEVANCE, from_numpy(relevance[best]))
 
 
 def _rows_at(dataset: LanceDataset, ids: RowIds, columns: list[str] | None) -> pa.Table:
     """The rows with these ids, in this order."""
     named = f"_rowid IN ({', '.join(map(str, ids.tolist()))})" if len(ids) else "false"
     table = dataset.to_table(columns=columns, with_row_id=True, filter=named)
-    order = np.argsort(table.column(_ROW_ID).to_numpy())
+    order = np.argsort(to_numpy(table.column(_ROW_ID)))
     indices = order[np.argsort(np.argsort(ids))]
-    return table.take(pa.array(indices)).drop_columns([_ROW_ID])
+    return table.take(from_numpy(indices)).drop_columns([_ROW_ID])

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.errors import InvalidInputError
+from lance_core.hookspecs.arrays import from_values, to_numpy
 from lance_core.hookspecs.searches import RankedQuery
 from lance_core_text.analyzers.analyze import analyze_texts
 from lance_core_text.analyzers.parameters import TextParameters
@@ -68,14 +69,14 @@ def highlight(
     own = TextParameters.of(parameters)
     if isinstance(texts, (pa.Array, pa.ChunkedArray)):
         texts = texts.to_pylist()
-    analyzed = analyze_texts(pa.array(texts, pa.large_string()), own)
+    analyzed = analyze_texts(from_values(texts, pa.large_string()), own)
     terms = analyzed.terms.take(pc.sort_indices(analyzed.terms))
     searched: set[str] = set()
     for match in _matches(query):
         for word in match.expanded(match.words(own), [Vocabulary(terms)]):
             searched.update(word.terms)
-    is_searched = pc.is_in(analyzed.terms, pa.array(sorted(searched), pa.large_string()))
-    mask = is_searched.to_numpy(zero_copy_only=False)[analyzed.codes]
+    is_searched = pc.is_in(analyzed.terms, from_values(sorted(searched), pa.large_string()))
+    mask = to_numpy(is_searched)[analyzed.codes]
     columns = (analyzed.texts, analyzed.starts, analyzed.stops, analyzed.codes)
     by_text: dict[int, list[tuple[int, int, int]]] = {}
     for number, *rest in zip(*(each[mask].tolist() for each in columns), strict=True):

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import InvalidInputError
+from lance_core.hookspecs.arrays import from_numpy, to_numpy
 from lance_core_vector.vectors import matrix_of
 
 Scan: TypeAlias = Callable[..., pa.Table]
@@ -43,8 +44,8 @@ class RecallQueries:
         k = self.k + (self.own is not None)
         nearest = {**self.keys, "q": self.matrix, "k": k, **options}
         table = self.scan(columns=[], nearest=nearest, with_row_id=True)
-        ids = table.column("_rowid").to_numpy()
-        numbers = table.column("query_index").to_numpy()
+        ids = to_numpy(table.column("_rowid"))
+        numbers = to_numpy(table.column("query_index"))
         stops = np.searchsorted(numbers, np.arange(1, len(self.matrix)))
         nearest_rows = np.split(ids, stops)
         if self.own is not None:
@@ -67,6 +68,6 @@ def vectors_in(rows: pa.Table, column: str) -> tuple[RowIds, npt.NDArray[Any]]:
     values = rows.column(column).combine_chunks()
     if not pa.types.is_fixed_size_list(values.type):
         raise InvalidInputError(f"column {column!r} has not one vector a row: give queries")
-    present = values.is_valid().to_numpy(zero_copy_only=False)
-    ids = rows.column("_rowid").to_numpy()
-    return ids[present], matrix_of(values.filter(pa.array(present)))
+    present = to_numpy(values.is_valid())
+    ids = to_numpy(rows.column("_rowid"))
+    return ids[present], matrix_of(values.filter(from_numpy(present)))

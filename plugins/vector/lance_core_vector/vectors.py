@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.hookspecs.arrays import from_numpy, to_numpy
+
 NUMBERS: dict[pa.DataType, np.dtype[Any]] = {
     pa.float16(): np.dtype(np.float16),
     pa.float32(): np.dtype(np.float32),
@@ -37,24 +39,24 @@ class Vectors:
         """The vectors of ``values``, which have a type that `vector_type` knows; no nulls."""
         rows = None
         if not pa.types.is_fixed_size_list(values.type):
-            rows = pa.compute.list_parent_indices(values).to_numpy().astype(np.int64)
+            rows = to_numpy(pa.compute.list_parent_indices(values)).astype(np.int64)
             values = values.flatten()
         if values.null_count:
-            present = np.flatnonzero(values.is_valid().to_numpy(zero_copy_only=False))
-            values = values.take(pa.array(present))
+            present = np.flatnonzero(to_numpy(values.is_valid()))
+            values = values.take(from_numpy(present))
             rows = present if rows is None else rows[present]
         width = values.type.list_size
         flat = values.flatten()
         if pa.types.is_float16(flat.type):
-            matrix = flat.to_numpy(zero_copy_only=False).astype(np.float32)
+            matrix = to_numpy(flat).astype(np.float32)
         else:
-            matrix = flat.to_numpy(zero_copy_only=False)
+            matrix = to_numpy(flat)
         return cls(matrix.reshape(-1, width), rows)
 
 
 def matrix_of(vectors: pa.FixedSizeListArray) -> npt.NDArray[Any]:
     """Vectors without nulls as they are, one a row."""
-    flat: npt.NDArray[Any] = vectors.flatten().to_numpy(zero_copy_only=False)
+    flat: npt.NDArray[Any] = to_numpy(vectors.flatten())
     return flat.reshape(-1, vectors.type.list_size)
 
 

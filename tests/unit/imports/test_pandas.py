@@ -6,34 +6,21 @@ values and of numpy's arrays. `numpy_values` has conversions that do not.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
 
 import lance_core
+from tests.pandas_imports import run_watched
 
 ROWS = 300
 
 SCRIPT = """
-import sys, traceback
 import pyarrow as pa
 import lance_core
 
-class Watch:
-    def find_spec(self, name, path=None, target=None):
-        if name == "pandas":
-            imports.append("".join(traceback.format_stack(limit=12)))
-            raise ImportError(name)
-
-imports = []
-sys.meta_path.insert(0, Watch())
 uri, new, file = sys.argv[1:]
 rows = pa.ipc.open_file(file).read_all()
-
-def check(verb):
-    assert not imports, f"{verb} imports pandas:\\n{imports[0]}"
 
 lance_core.write_dataset(rows, new)
 check("write_dataset")
@@ -109,7 +96,4 @@ def test_no_verb_imports_pandas(tmp_path: Path) -> None:
     dataset = lance_core.write_dataset(rows, tmp_path / "table")
     for column, kind in (("id", "BTREE"), ("s", "BTREE"), ("b", "BITMAP")):
         dataset.create_scalar_index(column, kind)
-    arguments = [tmp_path / "table", tmp_path / "new", tmp_path / "rows.arrow"]
-    command = [sys.executable, "-W", "ignore", "-c", SCRIPT, *map(str, arguments)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr[-4000:]
+    run_watched(SCRIPT, tmp_path / "table", tmp_path / "new", tmp_path / "rows.arrow")

@@ -23,7 +23,7 @@ from lance_core.dataset.read.columns.widths import probable_bytes
 from lance_core.dataset.read.given_rows.take import take_addresses
 from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.encodings.arrow.combine_chunks import combine_chunks
-from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.numpy_values import from_numpy, to_numpy
 from lance_core.index.ranking import Hits, best_of
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def values_of(snapshot: Snapshot, plan: ScanPlan, column: str) -> Iterator[tuple
     plan = replace(plan, projection=projection, batch_size=size, limit=None, offset=0)
     for batch in scan.scan_batches(snapshot, plan):
         values, addresses = batch.columns
-        yield field.values(_storage(values)), addresses.to_numpy()
+        yield field.values(_storage(values)), to_numpy(addresses)
 
 
 def rank_rows(

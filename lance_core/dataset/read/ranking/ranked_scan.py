@@ -22,7 +22,7 @@ from lance_core.dataset.read.ranking.index_search import IndexSearch
 from lance_core.dataset.read.ranking.rank_indices import column_indices, ranking_index
 from lance_core.dataset.read.ranking.rank_values import rank_spans, stored_columns
 from lance_core.dataset.read.sources.prefilter.usable_indices import warn_of_failure
-from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.numpy_values import from_numpy, to_numpy
 from lance_core.errors import LanceError
 from lance_core.index.loads import Loads
 from lance_core.index.ranking import NO_HITS, Hits
@@ -128,7 +128,7 @@ class RankedScan:
         if self.condition is None:
             return rows
         data = self._with_stored(snapshot, rows, self.condition.columns)
-        return rows.filter(pa.array(self.condition.mask(data)))
+        return rows.filter(from_numpy(self.condition.mask(data)))
 
     def _with_stored(
         self, snapshot: Snapshot, rows: pa.Table, paths: Sequence[tuple[str, ...]]
@@ -165,10 +165,10 @@ def _element_lists(hits: Sequence[Hits]) -> pa.Array:
     """The position of each hit in the list of its row, as a list of one number."""
     elements = [ranked.elements for ranked in hits if ranked.elements is not None]
     numbers = np.concatenate([np.empty(0, np.uint32), *elements])
-    offsets = pa.array(np.arange(len(numbers) + 1, dtype=np.int32))
+    offsets = from_numpy(np.arange(len(numbers) + 1, dtype=np.int32))
     return pa.ListArray.from_arrays(offsets, from_numpy(numbers), type=ELEMENT_POSITIONS)
 
 
 def _addresses(rows: pa.Table) -> npt.NDArray[np.int64]:
-    addresses: npt.NDArray[np.int64] = rows.column(ROW_ADDRESS).to_numpy().astype(np.int64)
+    addresses: npt.NDArray[np.int64] = to_numpy(rows.column(ROW_ADDRESS)).astype(np.int64)
     return addresses

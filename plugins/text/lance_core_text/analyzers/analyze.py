@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from lance_core.errors import InvalidTypeError
 from lance_core.hookspecs.analyzers import Integers
+from lance_core.hookspecs.arrays import from_numpy, from_values, to_numpy, to_scalar
 from lance_core_text.analyzers.filters import terms_of
 from lance_core_text.analyzers.lookup import analyzer_named
 from lance_core_text.analyzers.parameters import TextParameters
@@ -54,7 +55,7 @@ def analyze_texts(
         words = encoded(analyzer.words(texts, parameters.as_mapping()))
     # Several words may have one term; -1 for those that are dropped.
     made = terms_of(words.distinct, parameters).dictionary_encode()
-    of_word = made.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    of_word = to_numpy(made.indices.fill_null(to_scalar(-1, pa.int32()))).astype(np.int64)
     terms = words.with_codes(made.dictionary, of_word)
     integer_type: Any = np.int64 if with_offsets else np.int32
     return AnalyzedTexts(
@@ -72,7 +73,7 @@ def analyze(text: str, parameters: TextParameters | None = None, **options: Any)
         raise InvalidTypeError(f"text must be a string, got {text!r}")
     if parameters is None:
         parameters = TextParameters.of(options)
-    analyzed = analyze_texts(pa.array([text], pa.large_string()), parameters)
-    terms = analyzed.terms.take(pa.array(analyzed.codes)).to_pylist()
+    analyzed = analyze_texts(from_values([text], pa.large_string()), parameters)
+    terms = analyzed.terms.take(from_numpy(analyzed.codes)).to_pylist()
     numbers = (analyzed.positions.tolist(), analyzed.starts.tolist(), analyzed.stops.tolist())
     return [Token(*each) for each in zip(terms, *numbers, strict=True)]

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.hookspecs.analyzers import Analyzer, Words
+from lance_core.hookspecs.arrays import from_numpy, to_numpy
 from lance_core_text.analyzers.letters import is_letter_byte
 from lance_core_text.analyzers.text_bytes import TextBytes, numbers_in_texts, substrings
 from lance_core_text.loops.word_runs import runs
@@ -90,7 +91,7 @@ def _divided(words: Words, parts_of: Callable[[str], list[_Part]]) -> Words:
     counts = np.array([len(parts) for parts in by_word])
     firsts = np.cumsum(counts) - counts
     starts, stops, numbers = np.array([part for parts in by_word for part in parts]).T
-    codes = encoded.indices.to_numpy()
+    codes = to_numpy(encoded.indices)
     owners = np.repeat(np.arange(len(codes)), counts[codes])
     part = firsts[codes][owners] + numbers_in_texts(owners)
     texts = words.texts[owners]
@@ -120,7 +121,7 @@ def _merged(identifiers: Words, operators: Words) -> Words:
     numbers = np.cumsum(is_first[order]) - 1
     texts = texts[order]
     return Words(
-        words.take(pa.array(order)),
+        words.take(from_numpy(order)),
         texts,
         numbers - numbers[np.searchsorted(texts, texts)],
         starts[order],

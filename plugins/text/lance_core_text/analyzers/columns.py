@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.hookspecs.analyzers import Integers
-from lance_core.hookspecs.arrays import edges_of, from_numpy, to_numpy
+from lance_core.hookspecs.arrays import edges_of, from_numpy, to_numpy, to_scalar
 from lance_core.hookspecs.indices import RowNumbers
 from lance_core_text.analyzers.analyze import AnalyzedTexts, analyze_texts
 from lance_core_text.analyzers.json_documents import analyze_documents, is_json
@@ -70,13 +70,13 @@ def _joined(lists: pa.Array) -> pa.Array:
         lists = _without_inner_lists(lists)
     texts, lengths = lists.flatten(), _lengths(lists)
     edges = edges_of(lengths)
-    is_empty = to_numpy(pc.equal(pc.binary_length(texts), 0).fill_null(True))
+    is_empty = to_numpy(pc.equal(pc.binary_length(texts), to_scalar(0)).fill_null(to_scalar(True)))
     before = edges_of(~is_empty)
     of_others = np.repeat(before[edges[:-1]], lengths)
     counts = (before[1:] > of_others) & to_numpy(texts.is_valid())
     parts = texts.filter(from_numpy(counts)).cast(pa.large_string())
     made = pa.LargeListArray.from_arrays(from_numpy(edges_of(counts)[edges]), parts)
-    return pc.binary_join(made, pa.scalar(" ", pa.large_string()))
+    return pc.binary_join(made, to_scalar(" ", pa.large_string()))
 
 
 def _without_inner_lists(lists: pa.Array) -> pa.Array:
@@ -88,4 +88,5 @@ def _without_inner_lists(lists: pa.Array) -> pa.Array:
 
 def _lengths(lists: pa.Array) -> Integers:
     """The number of elements of each list, 0 for nulls."""
-    return to_numpy(lists.value_lengths().fill_null(0)).astype(np.int64)
+    lengths = lists.value_lengths()
+    return to_numpy(lengths.fill_null(to_scalar(0, lengths.type))).astype(np.int64)

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lance_core.hookspecs.arrays import from_numpy, from_values, to_numpy, to_scalar
 from lance_core_text.analyzers.parameters import TextParameters
 
 Words = list[str]
@@ -20,10 +21,10 @@ Words = list[str]
 
 def terms_of(words: pa.Array, parameters: TextParameters) -> pa.Array:
     """The term of each of the distinct ``words``, as strings; null if the word is dropped."""
-    terms = words
+    terms, dropped = words, to_scalar(None, words.type)
     if parameters.max_token_length is not None:
-        is_short = pc.less(pc.binary_length(words), parameters.max_token_length)
-        terms = pc.if_else(is_short, words, None)
+        is_short = pc.less(pc.binary_length(words), to_scalar(parameters.max_token_length))
+        terms = pc.if_else(is_short, words, dropped)
     if parameters.lower_case:
         terms = _lower(terms)
     if parameters.stem:
@@ -31,11 +32,11 @@ def terms_of(words: pa.Array, parameters: TextParameters) -> pa.Array:
     if parameters.remove_stop_words:
         custom = parameters.custom_stop_words
         drops = stop_words(parameters.language) if custom is None else custom
-        is_dropped = pc.is_in(terms, pa.array(sorted(drops), pa.large_string()))
-        terms = pc.if_else(is_dropped, None, terms)
+        is_dropped = pc.is_in(terms, from_values(sorted(drops), pa.large_string()))
+        terms = pc.if_else(is_dropped, dropped, terms)
     if parameters.ascii_folding:
         terms = _of_others(terms, fold)
-    return pc.if_else(pc.equal(pc.binary_length(terms), 0), None, terms)
+    return pc.if_else(pc.equal(pc.binary_length(terms), to_scalar(0)), dropped, terms)
 
 
 def fold(word: str) -> str:
@@ -56,12 +57,12 @@ def _lower(words: pa.Array) -> pa.Array:
 
 def _of_others(words: pa.Array, change: Callable[[str], str]) -> pa.Array:
     """``words`` with the results of ``change`` for those that are not of ASCII."""
-    is_other = pc.invert(pc.string_is_ascii(words)).fill_null(False)
-    indices = np.flatnonzero(is_other.to_numpy(zero_copy_only=False))
+    is_other = pc.invert(pc.string_is_ascii(words)).fill_null(to_scalar(False))
+    indices = np.flatnonzero(to_numpy(is_other))
     if not len(indices):
         return words
-    others = words.take(pa.array(indices)).to_pylist()
-    changed = pa.array([change(word) for word in others], words.type)
+    others = words.take(from_numpy(indices)).to_pylist()
+    changed = from_values([change(word) for word in others], words.type)
     return pc.replace_with_mask(words, is_other, changed)
 
 
@@ -69,7 +70,7 @@ def _each(words: pa.Array, change: Callable[[Words], Words]) -> pa.Array:
     """The results of ``change``, which takes a list, for words that are not null."""
     distinct = words.dictionary_encode()
     changed = change(distinct.dictionary.to_pylist())
-    return pa.array(changed, words.type).take(distinct.indices)
+    return from_values(changed, words.type).take(distinct.indices)
 
 
 def _stemmer(language: str) -> Callable[[Words], Words]:

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.errors import InvalidInputError
+from lance_core.hookspecs.arrays import from_numpy, from_values
 from lance_core.hookspecs.json_values import members_of, texts
 from lance_core.hookspecs.options import shortened
 from lance_core_text.analyzers.analyze import AnalyzedTexts, Token, analyze_texts
@@ -61,7 +62,7 @@ def analyze_documents(values: pa.Array, parameters: TextParameters) -> AnalyzedT
     is_text = np.array([leaf.type == _TEXT for leaf in leaves], np.bool_)
     owners = np.array([leaf.document for leaf in leaves], np.int64)
     strings = [leaf for leaf in leaves if leaf.type == _TEXT]
-    words = pa.array([leaf.value for leaf in strings], pa.large_string())
+    words = from_values([leaf.value for leaf in strings], pa.large_string())
     analyzed = analyze_texts(words, parameters, with_offsets=False)
     # The terms of texts that have the same path are the same.
     paths: dict[str, int] = {}
@@ -87,7 +88,7 @@ def analyze_documents(values: pa.Array, parameters: TextParameters) -> AnalyzedT
     lengths = np.bincount(documents_of, minlength=len(values))
     positions = np.arange(len(codes)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     nothing = np.empty(0, np.int64)
-    every = pa.array(list(numbers), pa.large_string())
+    every = from_values(list(numbers), pa.large_string())
     return AnalyzedTexts(every, codes, documents_of, positions, nothing, nothing)
 
 
@@ -105,8 +106,8 @@ def analyze_triples(text: str, parameters: TextParameters) -> list[Token]:
         if value_type in _TYPES:
             triples.append(triple)
         elif value_type == _TEXT:
-            words = analyze_texts(pa.array([value], pa.large_string()), parameters)
-            terms = words.terms.take(pa.array(words.codes)).to_pylist()
+            words = analyze_texts(from_values([value], pa.large_string()), parameters)
+            terms = words.terms.take(from_numpy(words.codes)).to_pylist()
             triples += [f"{path},{_TEXT},{term}" for term in terms]
         else:
             raise InvalidInputError(

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.hookspecs.analyzers import Analyzer, Words
+from lance_core.hookspecs.arrays import from_numpy
 from lance_core_text.analyzers.text_bytes import TextBytes
 from lance_core_text.loops.word_runs import (
     EncodedWords,
@@ -34,7 +35,7 @@ class RunsAnalyzer(Analyzer):
     def words(self, texts: pa.Array, parameters: Mapping[str, Any]) -> Words:
         encoded = self.encoded_words(texts, with_offsets=True)
         texts, positions = encoded.texts.astype(np.int64), encoded.positions.astype(np.int64)
-        words = encoded.distinct.take(pa.array(encoded.codes))
+        words = encoded.distinct.take(from_numpy(encoded.codes))
         return Words(words, texts, positions, encoded.starts, encoded.stops)
 
     def encoded_words(self, texts: pa.Array, *, with_offsets: bool) -> EncodedWords:

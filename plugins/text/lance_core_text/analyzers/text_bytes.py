@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.hookspecs.analyzers import Integers
+from lance_core.hookspecs.arrays import to_scalar
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -27,7 +28,7 @@ class TextBytes(NamedTuple):
     def of(cls, texts: pa.Array) -> TextBytes:
         """The bytes of an array of large strings, without a copy if no text is null."""
         if texts.null_count:
-            texts = texts.fill_null("")
+            texts = texts.fill_null(to_scalar("", texts.type))
         _, offsets, data = texts.buffers()
         count, start = len(texts), texts.offset
         if not count:

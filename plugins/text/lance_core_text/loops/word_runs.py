@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.hookspecs.analyzers import Integers, Words
+from lance_core.hookspecs.arrays import to_numpy
 from lance_core_text.analyzers.letters import is_letter_byte, letters
 from lance_core_text.analyzers.text_bytes import (
     TextBytes,
@@ -120,7 +121,7 @@ def encoded_runs(texts: TextBytes, word_bytes: WordBytes, *, with_offsets: bool)
 def encoded(words: Words) -> EncodedWords:
     """The words that an analyzer returns."""
     distinct = words.words.dictionary_encode()
-    codes = distinct.indices.to_numpy(zero_copy_only=False).astype(np.int32)
+    codes = to_numpy(distinct.indices).astype(np.int32)
     # Copies, since `with_codes` changes arrays, and those of an analyzer may be one twice.
     texts, positions = np.array(words.texts, np.int32), np.array(words.positions, np.int32)
     starts, stops = np.array(words.starts, np.int64), np.array(words.stops, np.int64)

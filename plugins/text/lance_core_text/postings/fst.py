@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.hookspecs.analyzers import Integers
+from lance_core.hookspecs.arrays import to_numpy
 from lance_core_text.postings.numbered_runs import numbered_runs
 
 COMMON = b"te/oasripcnw.hlm-du012g=:bf3y5&_4v9678k%?xCDASFIBEjPTzRNM+LOqHG"[:63]
@@ -220,7 +221,7 @@ def _keys(
 def _sorted(unsorted: tuple[list[pa.Array], Integers]) -> tuple[pa.Array, Integers]:
     keys = pa.concat_arrays(unsorted[0])
     order = pc.sort_indices(keys)
-    return keys.take(order), unsorted[1][order.to_numpy()]
+    return keys.take(order), unsorted[1][to_numpy(order)]
 
 
 def _integer(data: memoryview, start: int, size: int) -> int:

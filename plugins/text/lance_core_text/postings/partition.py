@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.hookspecs.analyzers import Integers
+from lance_core.hookspecs.arrays import to_numpy
 from lance_core.hookspecs.concurrency import LruCache, cached_property
 from lance_core.hookspecs.indices import IndexFileReader, IndexFolder, RowNumbers, count_parts
 from lance_core.hookspecs.searches import Elements
@@ -143,7 +144,7 @@ class Partition:
         columns = self._documents.arrays(names)
         if any(column.null_count for column in columns):
             raise CorruptFileError("a value is null", self._documents.path, field=ROW_ID)
-        rows, lengths, *others = (column.to_numpy() for column in columns)
+        rows, lengths, *others = (to_numpy(column) for column in columns)
         elements = others[0] if others else None
         if has_repeated(rows, elements):
             raise CorruptFileError("a row is in two documents", self._documents.path, field=ROW_ID)
@@ -172,7 +173,7 @@ class Partition:
         (stored,) = self._postings.arrays([LENGTH])
         if stored.null_count:
             raise CorruptFileError("a value is null", self._postings.path, field=LENGTH)
-        lengths: Integers = stored.to_numpy().astype(np.int64)
+        lengths: Integers = to_numpy(stored).astype(np.int64)
         return lengths
 
     @cached_property
@@ -370,7 +371,7 @@ def _streams(
 ) -> tuple[npt.NDArray[np.uint8], Streams]:
     """The bytes of the streams of some terms, and where the streams of their blocks are."""
     data, ends = _items(stored)
-    own = offsets.flatten().to_numpy().astype(np.int64)
+    own = to_numpy(offsets.flatten()).astype(np.int64)
     of_lists = -(-lengths // layout.size)
     if stored.null_count or offsets.null_count or len(own) != of_lists.sum():
         raise ValueError(f"{len(own)} streams of positions for {of_lists.sum()} blocks")

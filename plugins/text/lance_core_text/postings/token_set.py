@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from lance_core.errors import CorruptFileError
 from lance_core.hookspecs.analyzers import Integers
+from lance_core.hookspecs.arrays import to_numpy
 from lance_core.hookspecs.indices import IndexFileReader
 from lance_core_text.loops.near_terms import index_of
 from lance_core_text.postings.fst import Fst
@@ -122,5 +123,5 @@ def read_tokens(reader: IndexFileReader, count: int) -> TokenSet:
             f"terms of type {terms.type}, numbers of type {numbers.type}", reader.path
         )
     return SortedTokens(
-        terms.cast(pa.large_string()), numbers.to_numpy().astype(np.int64), count, reader.path
+        terms.cast(pa.large_string()), to_numpy(numbers).astype(np.int64), count, reader.path
     )

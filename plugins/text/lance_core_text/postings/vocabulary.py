@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.hookspecs.analyzers import Integers
+from lance_core.hookspecs.arrays import from_numpy, to_numpy
 from lance_core_text.loops.near_terms import SortedLetters
 
 
@@ -36,13 +37,13 @@ class Vocabulary:
         indices, distances = self._letters.near(word, edits, prefix)
         order = np.argsort(distances, kind="stable")[:count]
         return Near(
-            self._terms.take(pa.array(indices[order])).to_pylist(), distances[order].tolist()
+            self._terms.take(from_numpy(indices[order])).to_pylist(), distances[order].tolist()
         )
 
 
 def _letters(terms: pa.Array) -> tuple[np.ndarray, Integers]:
     """The characters of all terms, one after the other, and the offsets of each term."""
-    lengths = pc.utf8_length(terms).to_numpy(zero_copy_only=False).astype(np.int64)
+    lengths = to_numpy(pc.utf8_length(terms)).astype(np.int64)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
     if not len(terms):
         return np.empty(0, np.uint32), offsets

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.hookspecs.analyzers import Integers
+from lance_core.hookspecs.arrays import from_values, to_numpy, to_scalar
 from lance_core.hookspecs.searches import NO_HITS, Elements, Hits, best_of
 from lance_core_text.analyzers.analyze import AnalyzedTexts
 from lance_core_text.analyzers.columns import analyze_column, element_texts
@@ -138,8 +139,8 @@ class TextRanking:
 
     def _times(self, analyzed: AnalyzedTexts, count: int) -> npt.NDArray[np.int64]:
         """How often each row, one a row, has each term of the query."""
-        numbers = pc.index_in(analyzed.terms, value_set=pa.array(self._terms, pa.large_string()))
-        number = numbers.fill_null(-1).to_numpy(zero_copy_only=False)[analyzed.codes]
+        numbers = pc.index_in(analyzed.terms, value_set=from_values(self._terms, pa.large_string()))
+        number = to_numpy(numbers.fill_null(to_scalar(-1, pa.int32())))[analyzed.codes]
         is_wanted = number >= 0
         keys = analyzed.texts[is_wanted] * len(self._terms) + number[is_wanted]
         times = np.bincount(keys, minlength=count * len(self._terms))
@@ -167,8 +168,8 @@ class TextRanking:
         return matches
 
     def _keys(self, analyzed: AnalyzedTexts, word: Word) -> Integers:
-        codes = pc.index_in(pa.array(word.terms, pa.large_string()), value_set=analyzed.terms)
-        is_word = np.isin(analyzed.codes, codes.drop_null().to_numpy())
+        codes = pc.index_in(from_values(word.terms, pa.large_string()), value_set=analyzed.terms)
+        is_word = np.isin(analyzed.codes, to_numpy(codes.drop_null()))
         return np.sort((analyzed.texts[is_word] << 32) | analyzed.positions[is_word])
 
 

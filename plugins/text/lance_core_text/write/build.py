@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from lance_core.hookspecs.arrays import from_values
 from lance_core.hookspecs.indices import IndexBatch, IndexNotWrittenError
 from lance_core_text.postings import index_files
 from lance_core_text.write.parameters import BuildParameters
@@ -132,7 +133,7 @@ class _NewIndex:
         texts, form = self._parameters.texts, self._parameters.form
         schema = pa.schema([pa.field("deleted_fragments", pa.binary(), nullable=False)])
         with self._output.create(index_files.METADATA_FILE, schema) as writer:
-            column = pa.array([NO_FRAGMENTS], pa.binary())
+            column = from_values([NO_FRAGMENTS], pa.binary())
             writer.write(pa.RecordBatch.from_arrays([column], schema=schema))
             numbers = str(list(range(self._num_partitions)))
             writer.add_metadata(index_files.PARTITIONS_KEY, numbers)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.hookspecs.analyzers import Integers
+from lance_core.hookspecs.arrays import from_numpy
 from lance_core_text.postings.partition import (
     IMPACTS,
     LENGTH,
@@ -176,8 +177,8 @@ class PostingColumns:
         of_blocks = _offsets(encoded.of_lists)
         columns = [
             _lists_of(of_blocks, encoded.blocks.array, _BLOBS),
-            pa.array(np.maximum.reduceat(encoded.scores, of_blocks[:-1])),
-            pa.array(lists.counts.astype(np.uint32)),
+            from_numpy(np.maximum.reduceat(encoded.scores, of_blocks[:-1])),
+            from_numpy(lists.counts.astype(np.uint32)),
             _lists_of(_offsets(encoded.of_impacts), encoded.impacts.array, _BLOBS),
         ]
         positions = encoded.positions
@@ -186,9 +187,13 @@ class PostingColumns:
         if encoded.of_documents is None:
             starts = positions.offsets[of_blocks]
             in_list = positions.offsets[:-1] - np.repeat(starts[:-1], encoded.of_lists)
-            values = pa.array(in_list.astype(np.uint32))
+            values = from_numpy(in_list.astype(np.uint32))
             streams = _Values(positions.data, starts)
-            return [*columns, streams.array, pa.ListArray.from_arrays(pa.array(of_blocks), values)]
+            return [
+                *columns,
+                streams.array,
+                pa.ListArray.from_arrays(from_numpy(of_blocks), values),
+            ]
         documents = _lists_of(_offsets(encoded.of_documents), positions.array, _BLOBS)
         list_type = _LIST_FIELDS[0].type
         return [*columns, _lists_of(_offsets(lists.counts), documents, list_type)]
@@ -229,4 +234,4 @@ def _offsets(counts: Integers, dtype: type = np.int32) -> np.ndarray:
 
 
 def _lists_of(offsets: np.ndarray, values: pa.Array, list_type: pa.DataType) -> pa.Array:
-    return pa.ListArray.from_arrays(pa.array(offsets), values).cast(list_type)
+    return pa.ListArray.from_arrays(from_numpy(offsets), values).cast(list_type)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.hookspecs.analyzers import Integers
+from lance_core.hookspecs.arrays import from_numpy, to_numpy
 from lance_core.hookspecs.indices import RowNumbers
 from lance_core.hookspecs.searches import Elements
 
@@ -91,14 +92,14 @@ class PostingLists(NamedTuple):
 
     def sorted_by_term(self) -> PostingLists:
         """The same lists, of terms in any order, in the order of the terms."""
-        order = pc.sort_indices(self.terms).to_numpy()
+        order = to_numpy(pc.sort_indices(self.terms))
         if (order[1:] > order[:-1]).all():
             return self
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
         owners = np.repeat(rank, self.counts)
         lists = self._in_order(np.argsort(owners, kind="stable"))
-        return lists._replace(terms=self.terms.take(pa.array(order)), counts=self.counts[order])
+        return lists._replace(terms=self.terms.take(from_numpy(order)), counts=self.counts[order])
 
     def _in_order(self, order: npt.NDArray[np.intp]) -> PostingLists:
         """The same terms with the postings in another order."""

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.hookspecs.analyzers import Integers
+from lance_core.hookspecs.arrays import from_numpy, to_numpy
 from lance_core.hookspecs.indices import ExternalSort
 from lance_core_text.postings.numbered_runs import numbered_runs
 from lance_core_text.write.posting_lists import PostingLists
@@ -59,7 +60,7 @@ def _rows(lists: PostingLists) -> pa.RecordBatch:
     starts = (np.cumsum(counts) - counts)[owners] + MAX_PIECE * number
     offsets = np.append(starts, len(lists.documents))
     columns = {
-        "term": lists.terms.take(pa.array(owners)),
+        "term": lists.terms.take(from_numpy(owners)),
         "documents": _list_array(offsets, lists.documents),
         "frequencies": _list_array(offsets, lists.frequencies),
     }
@@ -70,7 +71,7 @@ def _rows(lists: PostingLists) -> pa.RecordBatch:
 
 
 def _list_array(offsets: Integers, values: np.ndarray[Any, Any]) -> pa.Array:
-    return pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(values))
+    return pa.LargeListArray.from_arrays(from_numpy(offsets), from_numpy(values))
 
 
 def _lists(batches: list[pa.RecordBatch]) -> PostingLists:
@@ -78,12 +79,12 @@ def _lists(batches: list[pa.RecordBatch]) -> PostingLists:
     (rows,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
     terms = rows.column(0)
     is_first = np.ones(len(terms), np.bool_)
-    is_first[1:] = pc.not_equal(terms[1:], terms[:-1]).to_numpy(zero_copy_only=False)
+    is_first[1:] = to_numpy(pc.not_equal(terms[1:], terms[:-1]))
     firsts = np.flatnonzero(is_first)
-    lengths = rows.column(1).value_lengths().to_numpy()
-    values = [column.flatten().to_numpy() for column in rows.columns[1:]]
+    lengths = to_numpy(rows.column(1).value_lengths())
+    values = [to_numpy(column.flatten()) for column in rows.columns[1:]]
     lists = PostingLists(
-        terms.take(pa.array(firsts)),
+        terms.take(from_numpy(firsts)),
         np.add.reduceat(lengths, firsts),
         values[0],
         values[1],

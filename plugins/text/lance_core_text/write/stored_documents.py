@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from lance_core.hookspecs.arrays import from_numpy
 from lance_core_text.write.posting_columns import term_ranges
 from lance_core_text.write.posting_lists import Documents, Numbers, PostingLists
 
@@ -49,7 +50,7 @@ class StoredDocuments:
         terms, of_terms = partition.tokens.all()
         order = np.empty(len(of_terms), np.int64)
         order[of_terms] = np.arange(len(of_terms))
-        terms = terms.take(pa.array(order))  # by number
+        terms = terms.take(from_numpy(order))  # by number
         for first, stop in term_ranges(partition.lengths):
             yield self._part(terms, first, stop, new, with_positions=with_positions)
 
@@ -69,7 +70,7 @@ class StoredDocuments:
         counts = np.bincount(owners, minlength=stop - first)
         used = np.flatnonzero(counts)
         lists = PostingLists(
-            terms.slice(first, stop - first).take(pa.array(used)),
+            terms.slice(first, stop - first).take(from_numpy(used)),
             counts[used],
             documents[is_kept],
             postings.frequencies[is_kept].astype(np.int32),

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.hookspecs.analyzers import Integers
+from lance_core.hookspecs.arrays import from_numpy, from_values, to_numpy
 from lance_core.hookspecs.indices import IndexBatch
 from lance_core_text.analyzers.columns import analyze_column, element_texts
 from lance_core_text.analyzers.parameters import TextParameters
@@ -53,10 +54,10 @@ class TextTerms:
     def inverted(self) -> tuple[Documents, PostingLists]:
         """The documents and posting lists of all texts; nothing can be added any more."""
         nothing = np.empty(0, np.int32)
-        every = pa.concat_arrays([pa.array([], pa.large_string()), *self._terms])
+        every = pa.concat_arrays([from_values([], pa.large_string()), *self._terms])
         distinct = every.dictionary_encode()
         terms, ranks = _sorted(distinct.dictionary)
-        of_terms = distinct.indices.to_numpy()
+        of_terms = to_numpy(distinct.indices)
         start = 0
         for at, own in enumerate(self._terms):
             codes, *others = self._parts[at]
@@ -74,7 +75,7 @@ class TextTerms:
 
 def _sorted(terms: pa.Array) -> tuple[pa.Array, Integers]:
     """``terms`` by their bytes, and for each of the given ones its place among these."""
-    order = pc.sort_indices(terms).to_numpy().astype(np.int64)
+    order = to_numpy(pc.sort_indices(terms)).astype(np.int64)
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order))
-    return terms.take(pa.array(order)), ranks
+    return terms.take(from_numpy(order)), ranks

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lance_core.hookspecs.arrays import from_numpy, from_values
 from lance_core_text.postings.token_set import (
     FST_BYTES,
     FST_SIZE,
@@ -49,7 +50,7 @@ class SortedColumn:
     def add(self, terms: pa.Array) -> pa.RecordBatch:
         numbers = np.arange(self._num_terms, self._num_terms + len(terms), dtype=np.uint32)
         self._num_terms += len(terms)
-        columns = [terms.cast(pa.string()), pa.array(numbers)]
+        columns = [terms.cast(pa.string()), from_numpy(numbers)]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def finish(self) -> None:
@@ -71,7 +72,7 @@ class Transducer:
     )
 
     def __init__(self) -> None:
-        self._parts = [pa.array([], pa.large_binary())]
+        self._parts = [from_values([], pa.large_binary())]
 
     def add(self, terms: pa.Array) -> None:
         self._parts.append(terms.cast(pa.large_binary()))
@@ -80,6 +81,6 @@ class Transducer:
         keys = pa.concat_arrays(self._parts)
         row = [[encode_fst(keys)], [len(keys)], [pc.sum(pc.binary_length(keys)).as_py() or 0]]
         columns = [
-            pa.array(values, field.type) for values, field in zip(row, self.schema, strict=True)
+            from_values(values, field.type) for values, field in zip(row, self.schema, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from lance_core.hookspecs.arrays import from_numpy
 from lance_core_text.postings import index_files
 from lance_core_text.postings.partition import ELEMENT, NUM_TOKENS, ROW_ID
 from lance_core_text.write.posting_columns import MAX_POSTINGS, PostingColumns, term_ranges
@@ -34,10 +35,10 @@ def write_partition(
 ) -> None:
     """Write documents, and the lists of all terms, whose terms ascend."""
     fields = list(_DOCUMENT_FIELDS)
-    columns = [pa.array(documents.rows), pa.array(documents.lengths.astype(np.uint32))]
+    columns = [from_numpy(documents.rows), from_numpy(documents.lengths.astype(np.uint32))]
     if documents.elements is not None:
         fields.append(_ELEMENT_FIELD)
-        columns.append(pa.array(documents.elements))
+        columns.append(from_numpy(documents.elements))
     schema = pa.schema(fields)
     with output.create(index_files.documents_file(number), schema) as writer:
         writer.write(pa.RecordBatch.from_arrays(columns, schema=schema))

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from lance_core.errors import InvalidInputError
+from lance_core.hookspecs.arrays import to_numpy
 from lance_core.hookspecs.indices import IndexBatch
 
 
@@ -52,4 +53,4 @@ class DatasetRows:
             values = batch.column(0)
             if isinstance(values, pa.ExtensionArray):
                 values = values.storage
-            yield IndexBatch(values, batch.column(1).to_numpy())
+            yield IndexBatch(values, to_numpy(batch.column(1)))

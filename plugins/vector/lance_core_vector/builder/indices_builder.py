@@ -14,6 +14,7 @@ import pyarrow as pa
 import lance_core
 from lance_core.errors import InvalidInputError
 from lance_core.file import LanceFileReader, LanceFileWriter
+from lance_core.hookspecs.arrays import from_numpy, to_numpy
 from lance_core_vector.builder.dataset_rows import DatasetRows
 from lance_core_vector.builder.model_training import ModelTraining, refuse_accelerator
 from lance_core_vector.builder.models import IvfModel, PqModel
@@ -55,7 +56,7 @@ class IndicesBuilder(ModelTraining):
             for numbers, vectors in vectors_of(self.rows, parameters.metric):
                 owners = owners_of(vectors, centroids, parameters).astype(np.uint32)
                 yield pa.RecordBatch.from_arrays(
-                    [pa.array(numbers), pa.array(owners)], schema=schema
+                    [from_numpy(numbers), from_numpy(owners)], schema=schema
                 )
 
         lance_core.write_dataset(batches(), output_uri, schema=schema)
@@ -158,7 +159,7 @@ class IndicesBuilder(ModelTraining):
         fragment_ids: set[int] = set()
         for path in paths:
             for batch in LanceFileReader(path, columns=[ROW_ID]).read_all().to_batches():
-                fragment_ids.update(np.unique(batch.column(0).to_numpy() >> np.uint64(32)).tolist())
+                fragment_ids.update(np.unique(to_numpy(batch.column(0)) >> np.uint64(32)).tolist())
         return sorted(fragment_ids)
 
 

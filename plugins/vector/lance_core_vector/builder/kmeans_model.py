@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import InvalidInputError
+from lance_core.hookspecs.arrays import from_numpy
 from lance_core_vector.distances import METRICS
 from lance_core_vector.loops.passes import unit
 from lance_core_vector.training import kmeans
@@ -71,7 +72,7 @@ class KMeans:
             raise InvalidInputError("KMeans is not trained: call fit first")
         vectors, by_angle = self._vectors(data), self._metric == "dot"
         owners = kmeans.nearest(vectors, self._centroids, by_angle=by_angle)
-        return pa.array(owners.astype(np.uint32))
+        return from_numpy(owners.astype(np.uint32))
 
     def _vectors(self, data: Any) -> Floats:
         vectors = _checked_matrix(data)

@@ -16,6 +16,7 @@ from lance_core.errors import (
     InvalidTypeError,
     UnsupportedFeatureError,
 )
+from lance_core.hookspecs.arrays import from_numpy
 from lance_core.hookspecs.options import hint
 from lance_core_vector.builder.dataset_rows import DatasetRows
 from lance_core_vector.builder.models import IvfModel, PqModel
@@ -175,7 +176,7 @@ class ModelTraining:
     def _lists(self, vectors: npt.NDArray[Any]) -> pa.FixedSizeListArray:
         """Vectors in the type of the column."""
         item = self._vector.value_type
-        flat = pa.array(np.ascontiguousarray(vectors).reshape(-1).astype(NUMBERS[item]))
+        flat = from_numpy(np.ascontiguousarray(vectors).reshape(-1).astype(NUMBERS[item]))
         return pa.FixedSizeListArray.from_arrays(flat, self.dimension)
 
     def _parts(self, num_subvectors: int | None) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.errors import InvalidInputError
+from lance_core.hookspecs.arrays import to_numpy
 
 MAX_DISTANCE = 1e-6
 """The distance of a vector from itself, with rounding."""
@@ -34,7 +35,7 @@ def validate_vector_index(
     if isinstance(vectors, pa.ExtensionArray):
         vectors = vectors.storage
     vectors = vectors.drop_null()
-    matrix = vectors.flatten().to_numpy(zero_copy_only=False).reshape(len(vectors), -1)
+    matrix = to_numpy(vectors.flatten()).reshape(len(vectors), -1)
     if matrix.dtype.kind == "f":
         matrix = matrix[~np.isnan(matrix).any(axis=1)]
     passed = 0

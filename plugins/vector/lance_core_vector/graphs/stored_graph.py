@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError
+from lance_core.hookspecs.arrays import from_numpy, to_numpy
 from lance_core_vector.loops.graph import GraphVectors, Lists, StoredLists
 from lance_core_vector.partitions.index_files import HNSW_KEY
 
@@ -101,22 +102,22 @@ class StoredGraph:
         levels = np.array(offsets[:MAX_LEVELS], np.int64)
         levels = levels[: int(np.argmax(levels)) + 1]  # the highest levels may have no nodes
         neighbours = lists.flatten()
-        starts = lists.offsets.to_numpy()
+        starts = to_numpy(lists.offsets)
         graph = StoredLists(
-            np.ascontiguousarray(nodes.to_numpy(zero_copy_only=False), np.uint32),
+            np.ascontiguousarray(to_numpy(nodes), np.uint32),
             np.ascontiguousarray(starts - starts[0], np.int32),
-            np.ascontiguousarray(neighbours.to_numpy(zero_copy_only=False), np.uint32),
+            np.ascontiguousarray(to_numpy(neighbours), np.uint32),
             levels,
             entry if type(entry) is int else -1,
         )
         if nodes.null_count or lists.null_count or neighbours.null_count:
             raise CorruptFileError("a node is null", path, field=NODE)
-        own = distances.offsets.to_numpy()
+        own = to_numpy(distances.offsets)
         if distances.null_count or not np.array_equal(own - own[0], starts - starts[0]):
             raise CorruptFileError("a node has not one distance for each neighbour", path)
         if not _is_sound(graph, count):
             raise CorruptFileError("a graph has other nodes or levels", path, field=HNSW_KEY)
-        far = distances.flatten().to_numpy(zero_copy_only=False).astype(np.float32, copy=False)
+        far = to_numpy(distances.flatten()).astype(np.float32, copy=False)
         return cls(graph, far, GraphParameters.of(stored))
 
     @classmethod
@@ -176,11 +177,11 @@ class StoredGraph:
 
     def batch(self) -> pa.RecordBatch:
         """The rows of the file."""
-        starts = pa.array(self.lists.starts)
+        starts = from_numpy(self.lists.starts)
         arrays = [
-            pa.array(self.lists.nodes),
-            pa.ListArray.from_arrays(starts, pa.array(self.lists.neighbours)),
-            pa.ListArray.from_arrays(starts, pa.array(self.distances)),
+            from_numpy(self.lists.nodes),
+            pa.ListArray.from_arrays(starts, from_numpy(self.lists.neighbours)),
+            pa.ListArray.from_arrays(starts, from_numpy(self.distances)),
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 

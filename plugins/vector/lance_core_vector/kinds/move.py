@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.hookspecs.arrays import from_numpy
 from lance_core.hookspecs.indices import IVF, parse_message
 from lance_core_vector.graphs.build_graph import changed_graph
 from lance_core_vector.graphs.stored_graph import SCHEMA, StoredGraph
@@ -117,7 +118,7 @@ def _partitions(
                 order = order[np.argsort(moved[order], kind="stable")]
             moved, codes = moved[order], quantizer.without(codes, order)
         if len(moved):
-            arrays = [pa.array(moved, pa.uint64()), *codes]
+            arrays = [from_numpy(moved), *codes]
             arrays = [array.cast(field.type) for array, field in zip(arrays, schema, strict=True)]
             yield number, pa.RecordBatch.from_arrays(arrays, schema=schema)
 

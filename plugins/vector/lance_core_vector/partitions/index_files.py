@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError
+from lance_core.hookspecs.arrays import to_numpy
 from lance_core.hookspecs.indices import IVF, IndexFileReader, IndexFolder, Tensor, parse_message
 
 INDEX_FILE = "index.idx"
@@ -198,7 +199,7 @@ def row_numbers(values: pa.Array, path: str) -> npt.NDArray[np.uint64]:
     """
     if values.null_count:
         raise CorruptFileError("a row number is null", path, field=ROW_ID)
-    numbers: npt.NDArray[np.uint64] = values.to_numpy()
+    numbers: npt.NDArray[np.uint64] = to_numpy(values)
     # Parts of mapped files may begin anywhere, which compiled loops refuse.
     return np.require(numbers, requirements="A")
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import lance_core
 from lance_core import LanceDataset
 from lance_core.errors import InvalidInputError
+from lance_core.hookspecs.arrays import from_numpy
 from lance_core_vector.answers import RecallQueries
 from lance_core_vector.builder.indices_builder import IndicesBuilder
 from lance_core_vector.quality.recall_report import (
@@ -172,7 +173,7 @@ def _candidates(width: int, dtype: np.dtype[Any]) -> list[dict[str, Any]]:
 
 def _table_of(matrix: npt.NDArray[Any]) -> LanceDataset:
     """A table of the vectors, in memory."""
-    flat = pa.array(np.ascontiguousarray(matrix).reshape(-1))
+    flat = from_numpy(np.ascontiguousarray(matrix).reshape(-1))
     column = pa.FixedSizeListArray.from_arrays(flat, matrix.shape[1])
     return lance_core.write_dataset(pa.table({"v": column}), "memory://")
 

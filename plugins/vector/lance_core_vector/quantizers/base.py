@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.hookspecs.arrays import from_numpy, to_numpy
 from lance_core.hookspecs.searches import Hits, best_of, lowest
 from lance_core_vector.loops.best_rows import Masks
 from lance_core_vector.loops.library import is_compiled
@@ -108,7 +109,7 @@ class Quantizer(ABC):
         self, arrays: Sequence[pa.Array], order: npt.NDArray[np.intp]
     ) -> Sequence[pa.Array]:
         """The columns of a partition with the rows ``order`` only, in this order."""
-        at = pa.array(order)
+        at = from_numpy(order)
         return [array.take(at) for array in arrays]
 
 
@@ -143,7 +144,7 @@ def matrix(values: pa.Array, path: str) -> npt.NDArray[Any]:
     flat = values.flatten()
     if values.null_count or flat.null_count:
         raise CorruptFileError("a code is null", path)
-    values_of_lists: npt.NDArray[Any] = flat.to_numpy(zero_copy_only=False)
+    values_of_lists: npt.NDArray[Any] = to_numpy(flat)
     # Products with numbers of mapped files that are not aligned would copy them each time.
     return np.require(values_of_lists, requirements="A").reshape(len(values), values.type.list_size)
 
@@ -152,7 +153,7 @@ def numbers(values: pa.Array, path: str) -> npt.NDArray[Any]:
     """The numbers of an array. Raises `CorruptFileError` for nulls."""
     if values.null_count:
         raise CorruptFileError("a factor is null", path)
-    values_of_rows: npt.NDArray[Any] = values.to_numpy()
+    values_of_rows: npt.NDArray[Any] = to_numpy(values)
     return values_of_rows
 
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError
+from lance_core.hookspecs.arrays import from_numpy
 from lance_core.hookspecs.searches import Hits
 from lance_core_vector.loops.best_rows import Masks
 from lance_core_vector.loops.library import is_compiled
@@ -159,7 +160,7 @@ class ProductQuantizer(Quantizer):
         if not self.transposed:
             return super().without(arrays, order)
         rows = self._by_part(stored)[:, order]
-        flat = pa.array(np.ascontiguousarray(rows).reshape(-1))
+        flat = from_numpy(np.ascontiguousarray(rows).reshape(-1))
         return [pa.FixedSizeListArray.from_arrays(flat, self.num_bytes)]
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.hookspecs.arrays import from_numpy
 from lance_core.hookspecs.searches import Hits, best_of
 from lance_core_vector.loops.best_rows import BestRows, Masks
 from lance_core_vector.loops.float_scan import SPARE_ROWS
@@ -178,7 +179,7 @@ class RabitQuantizer(Quantizer):
     ) -> Sequence[pa.Array]:
         columns = list(super().without(arrays, order))
         rows = unpack_signs(matrix(arrays[0], self._path))[order]
-        flat = pa.array(pack_signs(rows).reshape(-1))
+        flat = from_numpy(pack_signs(rows).reshape(-1))
         columns[0] = pa.FixedSizeListArray.from_arrays(flat, rows.shape[1])
         return columns
 

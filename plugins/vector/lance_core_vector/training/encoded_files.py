@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lance_core.errors import CorruptFileError
 from lance_core.file import LanceFileReader, LanceFileWriter
+from lance_core.hookspecs.arrays import from_numpy, to_numpy
 from lance_core_vector.partitions.index_files import row_numbers
 from lance_core_vector.quantizers.base import fixed_bytes, matrix
 from lance_core_vector.quantizers.product import COLUMN
@@ -38,10 +39,10 @@ def schema_of(num_bytes: int) -> pa.Schema:
 def write_rows(writer: LanceFileWriter, rows: Rows) -> None:
     """Append rows to a file with the columns of `schema_of`."""
     partitions, numbers, codes = rows
-    flat = pa.array(np.ascontiguousarray(codes).reshape(-1))
+    flat = from_numpy(np.ascontiguousarray(codes).reshape(-1))
     arrays = [
-        pa.array(numbers, pa.uint64()),
-        pa.array(partitions.astype(np.uint32)),
+        from_numpy(numbers.astype(np.uint64, copy=False)),
+        from_numpy(partitions.astype(np.uint32)),
         pa.FixedSizeListArray.from_arrays(flat, codes.shape[1]).cast(fixed_bytes(codes.shape[1])),
     ]
     schema = schema_of(codes.shape[1])
@@ -66,7 +67,7 @@ def read_rows(paths: Sequence[str], count: int, num_bytes: int) -> Iterator[Rows
         for batch in reader.read_all(batch_size=BATCH_ROWS).to_batches():
             if batch.column(PARTITION).null_count:
                 raise CorruptFileError("a partition is null", path, field=PARTITION)
-            partitions = batch.column(PARTITION).to_numpy().astype(np.int64)
+            partitions = to_numpy(batch.column(PARTITION)).astype(np.int64)
             if len(partitions) and int(partitions.max()) >= count:
                 raise CorruptFileError(
                     f"has partition {partitions.max()} of {count}", path, field=PARTITION

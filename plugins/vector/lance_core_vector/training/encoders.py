@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.hookspecs.arrays import from_numpy
 from lance_core.hookspecs.indices import TooFewRowsError
 from lance_core_vector.distances import Metric
 from lance_core_vector.loops.codewords import Codebook, nearest_codewords
@@ -219,7 +220,7 @@ class ProductEncoder(Encoder):
 
 def fixed_size_lists(rows: npt.NDArray[Any], list_type: pa.DataType) -> pa.Array:
     """A matrix as an array of the type ``list_type``, one row a list."""
-    flat = pa.array(np.ascontiguousarray(rows).reshape(-1))
+    flat = from_numpy(np.ascontiguousarray(rows).reshape(-1))
     return pa.FixedSizeListArray.from_arrays(flat, list_type.list_size).cast(list_type)
 
 

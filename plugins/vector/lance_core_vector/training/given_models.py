@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.fs
 
 from lance_core.errors import InvalidInputError, InvalidTypeError, ObjectNotFoundError
+from lance_core.hookspecs.arrays import to_numpy
 from lance_core_vector.quantizers.scalar import MAX_RANGE, usable_bounds
 
 MODELS = frozenset(
@@ -142,7 +143,7 @@ def numbers_of(value: Any, name: str, dimensions: Sequence[int]) -> Floats:
         width = value.type.list_size
         if value.null_count or value.flatten().null_count:
             raise InvalidInputError(f"{name} has null values")
-        value = value.flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
+        value = to_numpy(value.flatten()).reshape(-1, width)
     try:
         numbers = np.asarray(value)
     except (TypeError, ValueError) as error:

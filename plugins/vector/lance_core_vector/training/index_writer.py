@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.hookspecs.arrays import from_numpy
 from lance_core.hookspecs.indices import IVF, Tensor
 from lance_core_vector.graphs.stored_graph import SCHEMA, GraphParameters, StoredGraph
 from lance_core_vector.partitions.index_files import (
@@ -95,7 +96,7 @@ def write_codes(
         pages = PartitionPages(writer, int(lengths.sum()), schema)
         for number in numbers[lengths > 0].tolist():
             for rows, codes in partitioned.slices(number, size):
-                arrays = [pa.array(rows), *encoder.arrays(codes)]
+                arrays = [from_numpy(rows), *encoder.arrays(codes)]
                 pages.write(pa.RecordBatch.from_arrays(arrays, schema=schema))
             pages.end_partition()
         ivf = IVF(offsets=(np.cumsum(lengths) - lengths).tolist(), lengths=lengths.tolist())

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 import lance_core
 from lance_core.errors import InvalidInputError, SchemaMismatchError
+from lance_core.hookspecs.arrays import to_numpy
 
 COLUMNS = ("row_id", "partition")
 
@@ -55,7 +56,7 @@ class PrecomputedPartitions:
 
 
 def _numbers(table: Any, name: str, uri: str) -> npt.NDArray[Any]:
-    numbers: npt.NDArray[Any] = table[name].combine_chunks().to_numpy(zero_copy_only=False)
+    numbers: npt.NDArray[Any] = to_numpy(table[name].combine_chunks())
     if table[name].null_count or numbers.dtype.kind not in "iu":
         raise SchemaMismatchError(
             f"column {name!r} of precomputed_partition_dataset {uri!r} is not of whole numbers"

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.hookspecs.arrays import from_numpy
 from lance_core_vector.loops.rabit import RabitSums, rabit_codes
 from lance_core_vector.quantizers.rabit import columns_of
 from lance_core_vector.quantizers.rabit_layout import (
@@ -118,7 +119,7 @@ class RabitEncoder(Encoder):
             if name == SIGNS:
                 values = pack_signs(values)
             is_list = pa.types.is_fixed_size_list(data_type)
-            arrays.append(fixed_size_lists(values, data_type) if is_list else pa.array(values))
+            arrays.append(fixed_size_lists(values, data_type) if is_list else from_numpy(values))
         return arrays
 
     def metadata(self) -> dict[str, Any]:
