@@ -5,7 +5,7 @@ A term has the number of its posting list. Terms come in ascending order, part b
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -79,8 +79,9 @@ class Transducer:
 
     def finish(self) -> pa.RecordBatch:
         keys = pa.concat_arrays(self._parts)
-        row = [[encode_fst(keys)], [len(keys)], [pc.sum(pc.binary_length(keys)).as_py() or 0]]
+        num_bytes = pc.sum(pc.binary_length(keys)).as_py() or 0
+        row: list[Any] = [encode_fst(keys), len(keys), num_bytes]
         columns = [
-            from_values(values, field.type) for values, field in zip(row, self.schema, strict=True)
+            from_values([value], field.type) for value, field in zip(row, self.schema, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
