@@ -99,7 +99,8 @@ class _TextBenchmark:
         options: dict[str, object] = {"limit": shape.limit}
         if shape.filtered:
             limit = round(FILTERED * len(self._corpus.texts))
-            options |= {"filter": f"id < {limit}", "prefilter": True}
+            number = " + {}" if shape.differs else ""
+            options |= {"filter": f"id < {limit}{number}", "prefilter": True}
         rounds: dict[str, list[Answers]] = {subject: [] for subject in self._workers}
         times: dict[str, list[Timings]] = {subject: [] for subject in self._workers}
         for _ in range(1 if self._quick else ROUNDS):

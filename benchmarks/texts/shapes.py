@@ -26,8 +26,9 @@ BUILDS = {
 class Shape:
     """Queries of one kind: ``bar`` with the compiled loops, ``numpy_bar`` with numpy only.
 
-    ``limit``: of rows; None for all. ``filtered``: True for a filter that keeps `FILTERED`.
-    ``may_differ``: True if answers need not be the same.
+    ``limit``: of rows; None for all. ``filtered``: True for a filter that keeps `FILTERED`, the
+    same for all queries or, if it ``differs``, a new one for each. ``may_differ``: True if answers
+    need not be the same.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Shape:
     numpy_bar: float | None
     limit: int | None = LIMIT
     filtered: bool = False
+    differs: bool = False
     may_differ: bool = False
 
 
@@ -56,4 +58,12 @@ SHAPES = (
     # Of more than 50 terms near a word, pylance takes the first ones by their letters.
     Shape("two edits", lambda some: some.misspelt(2), 1.0, None, may_differ=True),
     Shape("two terms, filter", lambda some: some.several("any", 2), 1.0, 0.7, filtered=True),
+    Shape(
+        "two terms, new filters",
+        lambda some: some.several("any", 2),
+        1.0,
+        0.5,
+        filtered=True,
+        differs=True,
+    ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -49,10 +50,14 @@ class Worker(SubjectProcess):
         return self.run(_build, self.module, str(self.path), dict(arguments))
 
     def answers(self, questions: Sequence[Question], options: Mapping[str, Any]) -> Answers:
-        """Answer ``questions`` one by one; ``options``: those of the scan."""
+        """Answer ``questions`` one by one; ``options``: those of the scan.
+
+        A ``{}`` in a filter is another number for each of them.
+        """
         return self.run(_answers, self.module, str(self.path), list(questions), dict(options))
 
 
+_numbers = itertools.count(1)
 _datasets: dict[str, Any] = {}
 """Opened tables of this process, by path: they stay open between queries, as in a service."""
 
@@ -94,4 +99,6 @@ def timed(queries: Sequence[Any], search: Callable[[Any], T]) -> tuple[Timings, 
 
 
 def _search(path: str, query: Any, options: dict[str, Any]) -> Any:
+    if "filter" in options:
+        options = {**options, "filter": options["filter"].format(next(_numbers))}
     return _datasets[path].to_table(columns=["id", "_score"], full_text_query=query, **options)

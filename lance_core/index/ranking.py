@@ -124,6 +124,8 @@ class RankedQuery(ABC):
     """The best score that results may have; None for any."""
     uses_indices: bool = True
     """False if all rows are ranked by their values."""
+    ranks_deep: bool = False
+    """True if indices return hundreds of rows in about the time of a few."""
     is_final: bool = False
     """True if indices return the scores of results: rows of an index are never ranked again."""
     parts: Sequence[RankedQuery] = ()

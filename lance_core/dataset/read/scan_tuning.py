@@ -298,6 +298,16 @@ class Ranking:
     """Bytes of the columns of a filter from which an index first ranks without it, and only the
     best rows are tested: to test all takes longer than a search. Benchmark: ``vectors``."""
 
+    cheap_bytes: int = 1 << 20
+    deep_rows: int = 1 << 9
+    """As `tested_bytes`, for a query for which an index ranks so many rows in about the time of
+    few, if no search before had the filter. Benchmark: ``text``."""
+
+    remembered_bytes: int = 32 << 20
+    seen_filters: int = 64
+    """Bytes of the rows of filters that a version remembers, a bit for each row, and the filters
+    that it knows to be repeated. Bounds memory. Benchmark: ``text``."""
+
     growth: int = 4
     """How many times as many rows as are wanted are ranked before the filter is tested, and the
     next time if scores of the first ones are out of a range. Bounds the rows that are ranked in

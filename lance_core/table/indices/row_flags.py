@@ -69,9 +69,18 @@ class RowFlags:
         return int(self.counts.sum())
 
     @property
+    def nbytes(self) -> int:
+        """The bytes of the set in memory."""
+        return sum(part.nbytes for part in (*self._columns, self.bits))
+
+    @property
     def is_whole(self) -> bool:
         """True if the set has all rows of its fragments."""
         return bool((self.counts == self.sizes).all())
+
+    @property
+    def _columns(self) -> tuple[npt.NDArray[Any], ...]:
+        return self.ids, self.sizes, self.counts, self.firsts
 
     def are_physical_rows(self, addresses: Addresses) -> bool:
         """True if each of ``addresses`` is of a physical row of a fragment with rows in the set."""
@@ -122,8 +131,8 @@ class RowFlags:
     def addresses(self) -> Addresses:
         """The addresses in the set, ascending."""
         addresses = [np.empty(0, np.uint64)]
-        columns = (self.ids, self.sizes, self.counts, self.firsts)
-        for id_, size, count, first in zip(*(column.tolist() for column in columns), strict=True):
+        columns = [column.tolist() for column in self._columns]
+        for id_, size, count, first in zip(*columns, strict=True):
             low = np.arange(size)
             if count < size:
                 own = self.bits[first : first + (size + 7) // 8]

@@ -8,18 +8,15 @@ tested; if too many of them fail, all rows are tested after all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from lance_core.concurrency.fork_safe import cached_property
-from lance_core.dataset.read import scan
-from lance_core.dataset.read.columns.projection import ROW_ADDRESS, select
 from lance_core.dataset.read.columns.searched_field import searched_field
 from lance_core.dataset.read.columns.widths import probable_bytes
+from lance_core.dataset.read.ranking.matching_rows import FilterRows
 from lance_core.dataset.read.ranking.rank_indices import live_rows, rank_index
 from lance_core.dataset.read.ranking.rank_values import (
     rank_again,
@@ -29,7 +26,6 @@ from lance_core.dataset.read.ranking.rank_values import (
 )
 from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.dataset.read.sources.prefilter.usable_indices import warn_of_uncovered_rows
-from lance_core.dataset.read.sources.row_source import SpanRows
 from lance_core.index.ranking import Hits, merged
 from lance_core.table.indices.row_flags import RowFlags
 
@@ -64,6 +60,10 @@ class IndexSearch:
             for span in covered
         )
 
+    @cached_property
+    def _filter_rows(self) -> FilterRows:
+        return FilterRows(self._snapshot, self._covered)
+
     @property
     def num_others(self) -> int:
         """The number of spans that the index does not cover: they are ranked by their values."""
@@ -72,11 +72,20 @@ class IndexSearch:
     @cached_property
     def tests_best(self) -> bool:
         """True if the filter is tested for the best rows first."""
-        plan, condition = self._covered, self._covered.filter
-        if not isinstance(plan.rows, SpanRows) or condition is None or plan.mask is not None:
+        rows, numbers = self._filter_rows, tuning().ranking
+        fields = self._covered.filter_fields if rows.are_tested else ()
+        if not fields or rows.are_known or self._num_tested > numbers.few_rows:
             return False
-        size = self._num_rows(plan) * probable_bytes(plan.filter_fields)
-        return bool(condition.columns) and self._is_whole and size >= tuning().ranking.tested_bytes
+        size = self._num_rows(self._covered) * probable_bytes(fields)
+        if size >= numbers.tested_bytes:
+            return True
+        return size >= numbers.cheap_bytes and self._query.ranks_deep and not rows.are_repeated
+
+    @property
+    def _num_tested(self) -> int:
+        """The rows of each query for which the filter is tested, if it is tested for the best."""
+        numbers, count = tuning().ranking, self._query.num_candidates
+        return max(numbers.growth * count, numbers.deep_rows if self._query.ranks_deep else 0)
 
     def hits(self) -> Sequence[Hits]:
         """The best rows for each query, by address."""
@@ -133,7 +142,8 @@ class IndexSearch:
         snapshot, plan, condition = self._snapshot, self._covered, self._covered.filter
         assert condition is not None
         num_candidates = self._query.num_candidates
-        count = num_candidates * tuning().ranking.growth
+        count = self._num_tested
+        self._filter_rows.note()
         hits = rank_index(snapshot, self._index, None, count)
         addresses = np.unique(np.concatenate([ranked.rows for ranked in hits]))
         data = stored_columns(snapshot, plan.schema, addresses.astype(np.int64), condition.columns)
@@ -175,22 +185,10 @@ class IndexSearch:
     def _matching(self) -> RowFlags:
         """The rows that the index covers and that may be returned."""
         snapshot, plan = self._snapshot, self._covered
-        sizes = {span.fragment.id: snapshot.physical_rows(span.fragment) for span in plan.spans}
         if self._is_whole and not plan.is_selective:
-            return live_rows(snapshot, self._index.stored.fragments).within(sizes.__contains__)
-        parts: Iterator[tuple[int, npt.NDArray[Any]]]
-        if plan.mask is None:
-            parts = ((fragment.id, rows) for fragment, rows in scan.matching(snapshot, plan))
-        else:
-            projection = select(plan.schema, [ROW_ADDRESS])
-            plan = replace(plan, projection=projection, limit=None, offset=0)
-            batches = (batch.column(0).to_numpy() for batch in scan.scan_batches(snapshot, plan))
-            parts = (
-                (int(addresses[0]) >> 32, addresses & 0xFFFFFFFF)
-                for addresses in batches
-                if len(addresses)
-            )
-        return RowFlags.of(sizes, parts)
+            ids = {span.fragment.id for span in plan.spans}
+            return live_rows(snapshot, self._index.stored.fragments).within(ids.__contains__)
+        return self._filter_rows.flags()
 
     def _num_rows(self, plan: ScanPlan) -> int:
         return sum(self._snapshot.physical_rows(span.fragment) for span in plan.spans)

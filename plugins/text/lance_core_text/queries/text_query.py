@@ -76,6 +76,7 @@ class TextQuery(RankedQuery):
     score_name = SCORE
     ascending = False
     is_final = True
+    ranks_deep = True
 
     def __init__(
         self,
