@@ -76,9 +76,9 @@ def no_index_type(every: AllOffers, name: str) -> PluginNotFoundError:
     """The error for an index type that no plugin provides."""
     key = plain_index_type(name)
     known = {
-        given: EXTRA_OF_INDEX_TYPE.get(plain_index_type(given))
+        type_name: EXTRA_OF_INDEX_TYPE.get(plain_index_type(type_name))
         for offers in every.index_types.values()
-        for given in offers[0][1].kinds or (offers[0][1].name,)
+        for type_name in offers[0][1].kinds or (offers[0][1].name,)
     }
     missing = EXTRA_OF_INDEX_TYPE.keys() - every.index_types.keys()
     installable = {name if k == key else k: EXTRA_OF_INDEX_TYPE[k] for k in missing}
