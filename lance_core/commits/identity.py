@@ -8,9 +8,9 @@ digest of the original one in its properties.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 
 from lance_core.errors import CommitConflictError
+from lance_core.lazy_dataclass import replace
 from lance_core.table.transactions.transaction import Transaction
 
 INTENT = "lance_core.intent"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from lance_core.commits.ancestry import Doubt, is_in_history
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
@@ -42,6 +41,7 @@ from lance_core.errors import (
     StoreError,
     UnsupportedFeatureError,
 )
+from lance_core.lazy_dataclass import replace
 from lance_core.store.base import ObjectStore
 from lance_core.table.manifest.file import ManifestFile, serialize_manifest_file
 from lance_core.table.paths import DETACHED, VERSIONS, transaction_path

@@ -14,12 +14,11 @@ versions there are.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from lance_core.commits.base import ManifestLocation
 from lance_core.commits.environment import Environment
 from lance_core.errors import ObjectNotFoundError
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.store.base import ObjectStore
 from lance_core.table.paths import DETACHED, manifest_path
 

@@ -14,7 +14,6 @@ change wrote. This comparison reads no file.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Iterable
 
 import numpy as np
@@ -26,6 +25,7 @@ from lance_core.errors import (
     RetryableCommitConflictError,
     StoreError,
 )
+from lance_core.lazy_dataclass import replace
 from lance_core.store.base import ObjectStore
 from lance_core.table.fragments.deletion import RowOffsets, decode_deletions, encode_deletions
 from lance_core.table.fragments.deletion_file import DeletionFile
@@ -71,7 +71,7 @@ def rebased(
     if not merge.has_changed:
         return transaction
     changed = _with_fragments(operation, updated, removed)
-    return dataclasses.replace(transaction, operation=changed)
+    return replace(transaction, operation=changed)
 
 
 def discard_merged(store: ObjectStore, rebased: Transaction, original: Transaction) -> None:
@@ -113,7 +113,7 @@ class _Merge:
         if None not in (written, before) and written == (before or 0) + len(affected):
             return changed
         if current.physical_rows is None and changed.physical_rows is not None:
-            current = dataclasses.replace(current, physical_rows=changed.physical_rows)
+            current = replace(current, physical_rows=changed.physical_rows)
         existing = self._deletions(current)
         if len(np.intersect1d(existing, affected, assume_unique=True)):
             raise self._conflict(changed.id, "has lost some of the same rows")
@@ -121,7 +121,7 @@ class _Merge:
         self.has_changed = True
         if len(merged) == current.physical_rows:
             return None
-        return dataclasses.replace(current, deletion_file=self._write(changed.id, merged))
+        return replace(current, deletion_file=self._write(changed.id, merged))
 
     def check_removed(self, fragment_id: int, affected: RowOffsets | None) -> None:
         """Raise if a fragment to remove has lost rows since the change read it."""
@@ -182,5 +182,5 @@ def _with_fragments(
 ) -> Delete | Update:
     changed, gone = tuple(updated), tuple(removed)
     if isinstance(operation, Delete):
-        return dataclasses.replace(operation, updated_fragments=changed, deleted_fragment_ids=gone)
-    return dataclasses.replace(operation, updated_fragments=changed, removed_fragment_ids=gone)
+        return replace(operation, updated_fragments=changed, deleted_fragment_ids=gone)
+    return replace(operation, updated_fragments=changed, removed_fragment_ids=gone)

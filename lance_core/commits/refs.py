@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TypeVar
 
 from lance_core.commits.environment import SYSTEM, Environment
@@ -23,7 +22,7 @@ from lance_core.errors import (
     RefConflictError,
     RefNotFoundError,
 )
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.store.base import Guarantee, ObjectStore, PutMode
 from lance_core.store.functions import exists, list_paths
 from lance_core.table.paths import VERSIONS, parse_manifest_name

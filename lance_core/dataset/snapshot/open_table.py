@@ -6,7 +6,6 @@ import contextlib
 import operator
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from lance_core.commits.base import ManifestLocation
@@ -23,6 +22,7 @@ from lance_core.errors import (
     NotFoundError,
     UnsupportedFeatureError,
 )
+from lance_core.lazy_dataclass import replace
 from lance_core.plugins import get_manager, open_store, select_commit_handler
 from lance_core.plugins.handler_choice import MARKER
 from lance_core.plugins.probe_records import learn_probes

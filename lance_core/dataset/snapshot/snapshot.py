@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -24,7 +24,7 @@ from lance_core.dataset.snapshot.session import Session
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, InvalidInputError
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.schema import Field as SchemaField
 from lance_core.schema import Schema, is_blob_v2
 from lance_core.schema.blobs.views import with_bytes, with_descriptions

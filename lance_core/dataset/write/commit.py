@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -26,6 +25,7 @@ from lance_core.errors import (
     InvalidInputError,
     UnsupportedFeatureError,
 )
+from lance_core.lazy_dataclass import replace
 from lance_core.plugins.probe_records import probe_record
 from lance_core.table.paths import DETACHED, NamingScheme
 from lance_core.table.transactions.apply import CommitFacts

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import replace
 
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.options import DEFAULT_OPTIONS
@@ -12,6 +11,7 @@ from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.commit import commit
 from lance_core.errors import CommitConflictError, CorruptFileError, LanceError
+from lance_core.lazy_dataclass import replace
 from lance_core.table.transactions.operations import Operation, Restore
 from lance_core.table.transactions.transaction import Transaction
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypedDict
 
 from lance_core.commits.environment import SYSTEM, Environment
@@ -13,6 +12,7 @@ from lance_core.dataset.write.commit_change import new_transaction
 from lance_core.dataset.write.deletions import Deletions
 from lance_core.dataset.write.discard_on_failure import discard_on_failure
 from lance_core.dataset.write.retry_on_conflict import ConflictRetries, retry_on_conflict
+from lance_core.lazy_dataclass import replace
 from lance_core.table.manifest.feature_flags import check_writable
 from lance_core.table.transactions.operations import Delete
 

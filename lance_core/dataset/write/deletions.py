@@ -6,7 +6,6 @@ A row is identified by its physical offset in its fragment. Memory: 4 bytes for 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +19,7 @@ from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.discard_on_failure import discard_deletion_files
 from lance_core.encodings.arrow.zero_column_tables import zero_column_table
 from lance_core.errors import InvalidInputError
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.table.fragments.deletion import RowOffsets, encode_deletions
 from lance_core.table.fragments.deletion_file import DeletionFile
 from lance_core.table.fragments.fragment import Fragment

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from lance_core.dataset.write.deletions import Deletions
 from lance_core.dataset.write.discard_on_failure import discard_on_failure
 from lance_core.dataset.write.schema_evolution.column_files import plan_of_fragments
 from lance_core.errors import RetryableCommitConflictError
+from lance_core.lazy_dataclass import replace
 from lance_core.schema.lance_schema import stored_schema
 from lance_core.table.fragments.deletion import RowOffsets
 from lance_core.table.manifest.feature_flags import check_writable

@@ -33,7 +33,7 @@ from lance_core.dataset.write.merge_insert.target import by_fragment, ids_at
 from lance_core.dataset.write.retry_on_conflict import ConflictRetries, retry_on_conflict
 from lance_core.dataset.write.row_rewrite import move_rows, write_rows
 from lance_core.errors import InvalidInputError, RetryableCommitConflictError
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest.feature_flags import check_writable
 from lance_core.table.transactions.operations import Delete, Operation, Update
@@ -195,7 +195,7 @@ def change_rows(
     """Commit what ``work`` writes for a version; see `LanceDataset.change_rows`."""
 
     def attempt(version: Snapshot, options: CommitOptions) -> tuple[Snapshot, RowChangeCounts]:
-        options = dataclasses.replace(options, age_of_files=environment.stopwatch())
+        options = replace(options, age_of_files=environment.stopwatch())
         changes = []
         version.root.check_can_commit()
         with discard_on_failure(version.root) as files:
@@ -241,8 +241,8 @@ def _commit(
         )
     if how.rejects_added_rows:
         check = _AddedRows(snapshot, how.rejects_added_rows).check
-        options = dataclasses.replace(options, check_base=check)
-    options = dataclasses.replace(options, is_committed=how.is_committed)
+        options = replace(options, check_base=check)
+    options = replace(options, is_committed=how.is_committed)
     properties = {} if how.properties is None else properties_of(None, how.properties(counts))
     transaction = new_transaction(snapshot, operation, environment, properties)
     return files.commit(snapshot, transaction, options), counts

@@ -7,7 +7,6 @@ first rows of the new fragments keep the ids of the old rows, and the others get
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -26,6 +25,7 @@ from lance_core.dataset.write.legacy_dictionaries import in_dictionaries, with_d
 from lance_core.encodings.decoding import RowIndices
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError
+from lance_core.lazy_dataclass import replace
 from lance_core.schema import Schema
 from lance_core.table.fragments.deletion import RowOffsets
 from lance_core.table.fragments.fragment import Fragment
@@ -102,7 +102,7 @@ def _with_ids(new: Sequence[Fragment], row_ids: RowIds) -> Iterator[Fragment]:
         start += len(ids)
         if len(ids):
             encoded = RowIdSequence.from_ids(ids).to_bytes()
-            yield dataclasses.replace(fragment, row_ids=encoded)
+            yield replace(fragment, row_ids=encoded)
         else:
             yield fragment
     if start < len(row_ids):

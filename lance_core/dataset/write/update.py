@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, TypedDict
 
@@ -24,7 +23,7 @@ from lance_core.encodings.arrow.combine_chunks import combine_chunks, fitting_pa
 from lance_core.encodings.version import FileVersion
 from lance_core.error_texts.suggestions import hint, shortened
 from lance_core.errors import InvalidInputError, SchemaMismatchError, UnsupportedFeatureError
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.schema import Field, binary_json, given_to_files, has_blobs_v2
 from lance_core.schema.align import check_nulls, to_storage
 from lance_core.table.manifest.feature_flags import check_writable

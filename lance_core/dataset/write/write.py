@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid as uuids
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import pyarrow as pa
@@ -43,7 +43,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.imports.on_demand import lazy_module
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.schema import (
     Schema,
     append_schema,

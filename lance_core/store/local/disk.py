@@ -44,13 +44,15 @@ _Copy: TypeAlias = Callable[[int, int, int, int, int], int]
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | OPEN_FLAGS
 
 
+_DURABILITIES = {durability.value: durability for durability in Durability}
+
+
 def chosen_durability(
     options: Mapping[str, str | Secret], environ: Mapping[str, str] = os.environ
 ) -> Durability:
     """The durability from the option ``durability`` or the environment; ``durable`` by default."""
     value = options.get("durability", environ.get(VARIABLE, Durability.durable.value))
-    known = {durability.value: durability for durability in Durability}
-    durability = known.get(plain(value).strip().lower())
+    durability = _DURABILITIES.get(plain(value).strip().lower())
     if durability is None:  # the value may be a secret in the wrong place
         raise InvalidInputError(
             "durability can be 'durable' or 'fast' (option 'durability' or environment variable "

@@ -7,12 +7,12 @@ only if the index still has the address or id and the current value of all its r
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core.lazy_dataclass import replace
 from lance_core.schema.tree import Schema
 from lance_core.table.fragments.data_file import ExternalFile
 from lance_core.table.indices.index_metadata import (
@@ -216,4 +216,4 @@ def _covering(index: IndexMetadata, change: Callable[[BitMap], BitMap]) -> Index
     after = change(before)
     if after == before:
         return index
-    return dataclasses.replace(index, fragment_bitmap=encode_fragment_ids(after))
+    return replace(index, fragment_bitmap=encode_fragment_ids(after))

@@ -13,14 +13,13 @@ the fields of the schema have their positions. See docs/format/table.md.
 
 from __future__ import annotations
 
-import dataclasses
 import struct
 from functools import lru_cache
 
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.schema.dictionary_values import (
     dictionary_fields,
     parse_values,
@@ -111,7 +110,7 @@ def serialize_manifest_file(file: ManifestFile) -> bytes:
     parts = [values] if values else []
     position = len(values)
     if schema is not manifest.schema:
-        manifest = dataclasses.replace(manifest, schema=schema)
+        manifest = replace(manifest, schema=schema)
     message = manifest.to_proto()
     if file.index_section is not None:
         message.index_section = position
@@ -140,7 +139,7 @@ def _with_dictionaries(manifest: Manifest, view: memoryview) -> Manifest:
             raise error.at(field=field.name) from None
         except UnsupportedFeatureError as error:
             raise UnsupportedFeatureError(f"field {field.name!r}: {error}") from None
-    return dataclasses.replace(manifest, schema=with_values(manifest.schema, values))
+    return replace(manifest, schema=with_values(manifest.schema, values))
 
 
 def _placed_dictionaries(manifest: Manifest) -> tuple[bytes, Schema]:
@@ -172,7 +171,7 @@ def _placed_dictionaries(manifest: Manifest) -> tuple[bytes, Schema]:
     def place(field: Field) -> Field:
         if field.dictionary is None and not stores_values:
             return field
-        return dataclasses.replace(field, dictionary=placed[field.id])
+        return replace(field, dictionary=placed[field.id])
 
     return b"".join(parts), with_changed_dictionaries(manifest.schema, place)
 

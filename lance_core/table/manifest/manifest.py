@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from lance_core._pb import frames_pb2, table_pb2
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.schema.proto import decode_metadata, encode_metadata
 from lance_core.schema.tree import MIN_PLAIN_FIELDS, Schema
 from lance_core.table.fragments.fragment_list import FragmentList, without_counts
@@ -50,7 +50,7 @@ class CarriedFields:
         """
         ids = (self.max_allocated_field_id, newer.max_allocated_field_id)
         used = [id_ for id_ in ids if id_ is not None]
-        return dataclasses.replace(self, max_allocated_field_id=max(used, default=None))
+        return replace(self, max_allocated_field_id=max(used, default=None))
 
 
 NOTHING_CARRIED = CarriedFields()

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lance_core.errors import CorruptFileError, InvalidInputError, InvalidPathError
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.schema.tree import Schema
 from lance_core.table.fragments.fragment import MAX_FRAGMENT_ID, Fragment, check_fragment_id
 from lance_core.table.fragments.fragment_list import FragmentList
@@ -102,7 +102,7 @@ class Draft:
         """A draft with these indices; equal indices leave the bytes of the section unchanged."""
         if indices == self.indices:
             return self
-        return dataclasses.replace(self, index_section=serialize_index_section(indices))
+        return replace(self, index_section=serialize_index_section(indices))
 
     def with_retained_indices(self) -> Draft:
         """A draft without the indices that `retained` removes."""
@@ -127,7 +127,7 @@ class Draft:
         for stated in new:
             fragment = stated
             if fragment.id == 0 and fragment.deletion_file is None:
-                fragment = dataclasses.replace(fragment, id=next_id)
+                fragment = replace(fragment, id=next_id)
                 next_id += 1
             draft = draft.with_files_of(fragment)
             if self.stable_row_ids:
@@ -143,7 +143,7 @@ class Draft:
         if highest > MAX_FRAGMENT_ID:
             raise InvalidInputError(f"fragment id {highest} is above {MAX_FRAGMENT_ID}")
         before = self._next_fragment_id() - 1
-        return dataclasses.replace(
+        return replace(
             draft,
             fragments=existing + FragmentList.of(placed),
             max_fragment_id=max(highest, before) if max(highest, before) >= 0 else None,
@@ -171,7 +171,7 @@ class Draft:
                 mixed = True
         if (expected, mixed) == (self.storage_version, self.mixed_file_versions):
             return self
-        return dataclasses.replace(self, storage_version=expected, mixed_file_versions=mixed)
+        return replace(self, storage_version=expected, mixed_file_versions=mixed)
 
     def max_fragment_id_after(self, count: int) -> int | None:
         """The highest used fragment id after ``count`` more are assigned, None if none is used.

@@ -6,13 +6,12 @@ its last-updated version becomes the version of the update.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 
 import numpy as np
 
 from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.table.fragments.fragment import Fragment, Sequence
 from lance_core.table.row_ids.row_id_index import RowIdIndex
 from lance_core.table.row_ids.row_ids import RowIdSequence
@@ -42,7 +41,7 @@ def with_row_ids(
         raise InvalidInputError("no row ids are left: all 64-bit numbers are used")
     if fragment.row_ids is None:
         versions = RowVersions.uniform(rows, version).to_bytes()
-        with_ids = dataclasses.replace(
+        with_ids = replace(
             fragment,
             row_ids=RowIdSequence.from_range(next_row_id, rows).to_bytes(),
             last_updated_at_versions=versions,
@@ -57,7 +56,7 @@ def with_row_ids(
         return fragment, 0
     new = Ranges.of([(next_row_id, next_row_id + missing)])
     filled = RowIdSequence.of([*ids.segments, new])
-    return dataclasses.replace(fragment, row_ids=filled.to_bytes()), missing
+    return replace(fragment, row_ids=filled.to_bytes()), missing
 
 
 def with_moved_versions(
@@ -81,7 +80,7 @@ def with_moved_versions(
             offsets[is_known]
         )
         missing = missing[~is_known]
-    return dataclasses.replace(
+    return replace(
         fragment,
         last_updated_at_versions=RowVersions.uniform(rows, version).to_bytes(),
         created_at_versions=RowVersions.of_rows(created).to_bytes(),
@@ -117,7 +116,7 @@ class RowLineage:
     def given_to(self, fragment: Fragment, start: int) -> Fragment:
         """``fragment`` with this lineage; its first row is number ``start`` of the lineage."""
         rows = slice(start, start + (fragment.physical_rows or 0))
-        return dataclasses.replace(
+        return replace(
             fragment,
             row_ids=RowIdSequence.from_ids(self.row_ids[rows]).to_bytes(),
             last_updated_at_versions=RowVersions.of_rows(self.last_updated_at[rows]).to_bytes(),
@@ -128,7 +127,7 @@ class RowLineage:
 def updated_everywhere(fragment: Fragment, version: int) -> Fragment:
     """``fragment`` with ``version`` as last-updated version of all rows."""
     versions = RowVersions.uniform(fragment.physical_rows or 0, version)
-    return dataclasses.replace(fragment, last_updated_at_versions=versions.to_bytes())
+    return replace(fragment, last_updated_at_versions=versions.to_bytes())
 
 
 def updated_at(fragment: Fragment, offsets: Offsets, version: int) -> Fragment:
@@ -145,9 +144,7 @@ def updated_at(fragment: Fragment, offsets: Offsets, version: int) -> Fragment:
     if len(offsets) and int(offsets.max()) >= rows:
         raise InvalidInputError(f"row {int(offsets.max())} of {rows} rows is updated")
     versions[offsets] = version
-    return dataclasses.replace(
-        fragment, last_updated_at_versions=RowVersions.of_rows(versions).to_bytes()
-    )
+    return replace(fragment, last_updated_at_versions=RowVersions.of_rows(versions).to_bytes())
 
 
 def _row_ids(fragment: Fragment) -> RowIdSequence:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.schema.dictionary_values import values_of, with_values
 from lance_core.schema.tree import Schema
 from lance_core.table.manifest.feature_flags import (
@@ -70,7 +69,7 @@ def apply(base: ManifestFile | None, transaction: Transaction, facts: CommitFact
         check_writable(facts.source.manifest.flags)  # the new version gets these flags
     draft = transaction.operation.apply(_draft(base, transaction, facts))
     if facts.config:
-        draft = dataclasses.replace(draft, config={**draft.config, **facts.config})
+        draft = replace(draft, config={**draft.config, **facts.config})
     name = transaction.file_name if writes_transaction_file(base) else ""
     manifest = Manifest(
         version=draft.version,
@@ -124,16 +123,16 @@ def _draft(base: ManifestFile | None, transaction: Transaction, facts: CommitFac
             f"version {base.manifest.version} has the highest possible number; no version can "
             "follow"
         )
-    draft = dataclasses.replace(
+    draft = replace(
         Draft.following(base.manifest, base.index_section),
         read_version=transaction.read_version,
         source=facts.source,
     )
     if overwrites and requested is not None:
-        return dataclasses.replace(draft, storage_version=requested)
+        return replace(draft, storage_version=requested)
     doubtful = base.manifest.data_format is None or draft.storage_version == OLDEST
     if doubtful and not overwrites:
-        return dataclasses.replace(draft, storage_version=_real_version(base.manifest))
+        return replace(draft, storage_version=_real_version(base.manifest))
     return draft
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import TypedDict
 
@@ -27,7 +26,7 @@ from lance_core.dataset.write.merge_insert.target import (
 from lance_core.dataset.write.retry_on_conflict import retry_on_conflict
 from lance_core.dataset.write.row_rewrite import move_rows, write_rows
 from lance_core.errors import PluginError
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.store.temporary_folder import TemporaryFolder
 from lance_core.table.manifest.feature_flags import check_writable
 from lance_core.table.transactions.operations import Update
@@ -70,10 +69,10 @@ def merge(
         join = Join(version, plan, source.for_table(version.schema, plan), folder, budget)
         with discard_on_failure(version.root) as files:
             age, is_committed = environment.stopwatch(), plan.is_committed
-            options = dataclasses.replace(options, age_of_files=age, is_committed=is_committed)
+            options = replace(options, age_of_files=age, is_committed=is_committed)
             work = write_merge(join, files, environment)
             if work.inserted is not None:
-                options = dataclasses.replace(options, check_base=work.inserted.check)
+                options = replace(options, check_base=work.inserted.check)
             return files.commit(version, work.transaction, options), work.result
 
     return retry_on_conflict("merge insert", snapshot, attempt, plan.retries, environment)
@@ -99,7 +98,7 @@ def write_merge(join: Join, files: NewFiles, environment: Environment = SYSTEM) 
     row_ids = ids_at(snapshot, updates) if snapshot.manifest.uses_stable_row_ids else None
     rows = by_fragment(np.concatenate([updates, deletes]))
     moved = move_rows(snapshot, files, rows, new, row_ids=row_ids, environment=environment)
-    operation = dataclasses.replace(
+    operation = replace(
         moved,
         fields_for_preserving_frag_bitmap=_modified_fields(join),
         inserted_rows=inserted.filter(),

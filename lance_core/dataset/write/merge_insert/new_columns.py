@@ -7,7 +7,6 @@ the source has besides the keys, with a value for each row. No row moves.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +31,7 @@ from lance_core.encodings.arrow.numpy_values import from_numpy, to_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.kernels.numpy.integer_index import Int64Array
 from lance_core.errors import MergeError
+from lance_core.lazy_dataclass import replace
 from lance_core.schema import Schema, is_blob_v2
 from lance_core.schema.align import to_storage
 from lance_core.table.fragments.fragment import Fragment

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -21,7 +20,7 @@ from lance_core.errors import (
     SchemaMismatchError,
     UnsupportedFeatureError,
 )
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.schema import Field, Schema, append_schema, given_to_files
 from lance_core.schema.align import align_batch
 from lance_core.schema.project import keep_ids

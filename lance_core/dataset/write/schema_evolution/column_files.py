@@ -7,7 +7,6 @@ only; a deleted row gets the value of a live row near it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -35,7 +34,7 @@ from lance_core.dataset.write.fragment_writer import (
 from lance_core.encodings.arrow.combine_chunks import fitting_batches
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.errors import SchemaMismatchError, UnsupportedFeatureError
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.schema import Schema, check_storable
 from lance_core.table.fragments.data_file import TOMBSTONE, DataFile
 from lance_core.table.fragments.fragment import Fragment

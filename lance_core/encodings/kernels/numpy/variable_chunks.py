@@ -124,7 +124,7 @@ def check_strings(octets: Bytes, offsets: Int64Array, width: int, limit: int, co
         raise InvalidInputError(f"chunks of {limit} bytes with offsets of {width}")
     if not len(offsets) or offsets[0] < 0 or offsets[-1] > len(octets):
         raise InvalidInputError(f"strings are not within {len(octets)} bytes")
-    if (offsets[1:] < offsets[:-1]).any():
+    if np.logical_or.reduce(offsets[1:] < offsets[:-1]):
         raise InvalidInputError("the offsets of strings descend")
     if columns < 1 or (len(offsets) - 1) % columns:
         raise InvalidInputError(f"{columns} columns do not have {len(offsets) - 1} strings")
@@ -134,9 +134,9 @@ def chunk_sizes(
     offsets: Int64Array, edges: Int64Array, width: int
 ) -> tuple[Int64Array, Int64Array]:
     """Bytes and values of each chunk. Raises `InvalidInputError` if 4-byte offsets overflow."""
-    counts = np.diff(edges)
+    counts = edges[1:] - edges[:-1]
     sizes = (counts + 1) * width + offsets[edges[1:]] - offsets[edges[:-1]]
-    if width == 4 and sizes.max() >= 1 << 32:
+    if width == 4 and np.maximum.reduce(sizes) >= 1 << 32:
         raise InvalidInputError("a chunk of 4 GiB or more")
     return sizes + (-sizes) % width, counts
 

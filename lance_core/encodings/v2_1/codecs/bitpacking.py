@@ -10,6 +10,7 @@ larger.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -88,10 +89,7 @@ class InlineBitpackingCodec(Codec):
             raise UnsupportedFeatureError(f"a block has more than {CHUNK} packed values")
         counts, _ = split_sizes(len(words), CHUNK, bits)
         packed, sizes = target.kernels.pack_inline(words)
-        encoding = CompressiveEncoding(
-            inline_bitpacking=InlineBitpacking(uncompressed_bits_per_value=bits)
-        )
-        return Encoded(encoding, (pa.py_buffer(packed),), sizes[None], counts)
+        return Encoded(inline_encoding(bits), (pa.py_buffer(packed),), sizes[None], counts)
 
     def take(
         self,
@@ -195,6 +193,12 @@ class OutOfLineBitpackingCodec(Codec):
         return value
 
 
+@lru_cache(maxsize=4)
+def inline_encoding(bits: int) -> CompressiveEncoding:
+    """The message for packed values of ``bits`` bits; pages share it: it must not be changed."""
+    return CompressiveEncoding(inline_bitpacking=InlineBitpacking(uncompressed_bits_per_value=bits))
+
+
 def packed_blocks(words: Words, counts: Int64Array, width: int, kernels: Kernels) -> Encoded:
     """Pack ``words`` out of line to ``width`` bits, as one block for each of ``counts``.
 
@@ -254,7 +258,11 @@ def _parts_of_blocks(words: Words, counts: Int64Array, width: int) -> tuple[Int6
 
 
 def _out_of_line(words: Words, width: int) -> CompressiveEncoding:
-    bits = words.itemsize * 8
+    return _out_of_line_encoding(words.itemsize * 8, width)
+
+
+@lru_cache(maxsize=64)
+def _out_of_line_encoding(bits: int, width: int) -> CompressiveEncoding:
     packing = OutOfLineBitpacking(uncompressed_bits_per_value=bits, values=flat_encoding(width))
     return CompressiveEncoding(out_of_line_bitpacking=packing)
 

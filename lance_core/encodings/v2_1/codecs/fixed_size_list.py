@@ -8,6 +8,7 @@ full-zip pages each list has its bitmaps, padded to whole bytes, before its valu
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from itertools import accumulate
 from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
@@ -99,6 +100,17 @@ def _shape(message: FixedSizeList) -> _Shape:
     return shape
 
 
+@lru_cache(maxsize=64)
+def _encoding(shape: _Shape) -> CompressiveEncoding:
+    """The message for lists of ``shape``, which must not be changed: pages share it."""
+    nothing = CompressiveEncoding(constant=Constant())
+    encoding = flat_encoding(shape.bits) if shape.bits else nothing
+    for size, has_nulls in reversed(list(zip(shape.dimensions, shape.nullable, strict=True))):
+        message = FixedSizeList(items_per_value=size, values=encoding, has_validity=has_nulls)
+        encoding = CompressiveEncoding(fixed_size_list=message)
+    return encoding
+
+
 class FixedSizeListCodec(Codec):
     """Encodes fixed-size lists of flat values."""
 
@@ -137,11 +149,7 @@ class FixedSizeListCodec(Codec):
             raise UnsupportedFeatureError("fixed-size list encoding needs fixed-size lists")
         nullable = tuple(bitmap is not None for bitmap in values.validity)
         shape = _Shape(values.dimensions, nullable, values.values.bits)
-        nothing = CompressiveEncoding(constant=Constant())
-        encoding = flat_encoding(shape.bits) if shape.bits else nothing
-        for size, has_nulls in reversed(list(zip(shape.dimensions, nullable, strict=True))):
-            message = FixedSizeList(items_per_value=size, values=encoding, has_validity=has_nulls)
-            encoding = CompressiveEncoding(fixed_size_list=message)
+        encoding = _encoding(shape)
         if target.place is Place.PER_VALUE:
             return Encoded.per_value(encoding, _encode_rows(values, shape))
         if target.place is Place.BLOCK:

@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import (
     CompressiveEncoding,
-    InlineBitpacking,
     MiniBlockLayout,
     PageLayout,
 )
@@ -23,7 +22,7 @@ from lance_core.encodings.arrow.spans import edges_of, slices_between
 from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, WIDTHS, packed_bytes
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.v2_1.codecs.base import Encoded, Place, Target, encode
-from lance_core.encodings.v2_1.codecs.bitpacking import packed_blocks
+from lance_core.encodings.v2_1.codecs.bitpacking import inline_encoding, packed_blocks
 from lance_core.encodings.v2_1.codecs.flat import flat_encoding
 from lance_core.encodings.v2_1.codecs.rle import run_blocks, run_columns
 from lance_core.encodings.v2_1.codecs.values import FixedWidth
@@ -250,8 +249,7 @@ def _number_blocks(items: ColumnItems, context: EncodeContext) -> list[_Block]:
     packs = widths * packed_bytes(1) < sizes[few]
     if packs.any():
         packed, lengths = context.kernels.pack_inline(words[packs].reshape(-1))
-        how = InlineBitpacking(uncompressed_bits_per_value=bits)
-        encoding = CompressiveEncoding(inline_bitpacking=how)
+        encoding = inline_encoding(bits)
         data = [
             (encoding, part) for part in slices_between(pa.py_buffer(packed), edges_of(lengths))
         ]

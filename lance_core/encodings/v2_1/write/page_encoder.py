@@ -139,9 +139,10 @@ class PageEncoder:
         type_ = leaf.values.type if dictionary is None else pa.uint32()
         encoded = mini_block_values(values, type_, options, context)
         large = context.version >= FileVersion.V2_2
-        if not mini_block_can_hold(levels, encoded, large):
+        has_levels = levels.rep is not None or levels.definition is not None
+        if has_levels and not mini_block_can_hold(levels, encoded, large):
             return self._full_zip(leaf, levels)
-        return mini_block_page(
+        page = mini_block_page(
             levels,
             encoded,
             lambda part, edges: encode_levels(part, edges, context),
@@ -149,6 +150,8 @@ class PageEncoder:
             context.kernels,
             dictionary,
         )
+        # Without levels, only values can make a chunk too large, and fewer rows do not help.
+        return page if has_levels or page is not None else self._full_zip(leaf, levels)
 
     def _full_zip(self, leaf: Leaf, levels: Levels) -> LayoutPage:
         array, valid = leaf.values, leaf.layers[-1].valid

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from lance_core._pb import transaction_pb2
 from lance_core.errors import InvalidInputError
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.schema import has_blobs_v2
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.fragments.fragment_list import FragmentList
@@ -56,7 +54,7 @@ class Clone(Operation):
             root = BasePath(base_id, self.ref_path, is_dataset_root=True, name=self.ref_name)
             base_paths = (*base_paths, root)
         location = _Place(base_id, self.is_shallow)
-        moved = dataclasses.replace(
+        moved = replace(
             old,
             version=self.ref_version,
             fragments=FragmentList.of(location.fragment(fragment) for fragment in old.fragments),
@@ -66,8 +64,7 @@ class Clone(Operation):
         )
         return moved.with_indices(
             tuple(
-                dataclasses.replace(index, base_id=location.base_id_of(index.base_id))
-                for index in old.indices
+                replace(index, base_id=location.base_id_of(index.base_id)) for index in old.indices
             )
         )
 
@@ -117,12 +114,11 @@ class _Place:
     def fragment(self, fragment: Fragment) -> Fragment:
         deletions = fragment.deletion_file
         if deletions is not None:
-            deletions = dataclasses.replace(deletions, base_id=self.base_id_of(deletions.base_id))
-        return dataclasses.replace(
+            deletions = replace(deletions, base_id=self.base_id_of(deletions.base_id))
+        return replace(
             fragment,
             files=tuple(
-                dataclasses.replace(file, base_id=self.base_id_of(file.base_id))
-                for file in fragment.files
+                replace(file, base_id=self.base_id_of(file.base_id)) for file in fragment.files
             ),
             deletion_file=deletions,
         )

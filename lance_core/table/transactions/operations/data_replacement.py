@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from lance_core._pb import transaction_pb2
 from lance_core.errors import CorruptFileError, InvalidInputError
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.table.fragments.data_file import TOMBSTONE, DataFile
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.indices.index_coverage import without_fragments
@@ -41,7 +39,7 @@ class DataReplacementGroup:
                 files.append(_without(file, replaced))
         if not is_replaced:
             files.append(self.new_file)
-        return dataclasses.replace(fragment, files=tuple(files))
+        return replace(fragment, files=tuple(files))
 
     @classmethod
     def from_proto(cls, message: _Message.DataReplacementGroup) -> DataReplacementGroup:
@@ -100,7 +98,7 @@ class DataReplacement(Operation):
             if draft.stable_row_ids:
                 updated[current.id] = updated_everywhere(updated[current.id], draft.version)
             draft = draft.with_files_of(updated[current.id])
-        changed = dataclasses.replace(draft, fragments=draft.fragments.changed(updated, ()))
+        changed = replace(draft, fragments=draft.fragments.changed(updated, ()))
         if draft.index_section is None:
             return changed
         replaced = frozenset[int]().union(*fields)
@@ -125,4 +123,4 @@ def _live_fields(file: DataFile) -> frozenset[int]:
 
 def _without(file: DataFile, fields: frozenset[int]) -> DataFile:
     left = tuple(TOMBSTONE if field in fields else field for field in file.fields)
-    return dataclasses.replace(file, fields=left)
+    return replace(file, fields=left)

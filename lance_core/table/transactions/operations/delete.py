@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lance_core._pb import transaction_pb2
 from lance_core.errors import InvalidInputError
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.fragments.fragment_list import FragmentList, fragment_ids
 from lance_core.table.manifest.manifest_draft import Draft, check_bases
@@ -59,7 +59,7 @@ class Delete(Operation):
                 )
             if fragment.deletion_file is None:
                 raise InvalidInputError(f"updated fragment {fragment.id} has no deletion file")
-            changed = dataclasses.replace(current, deletion_file=fragment.deletion_file)
+            changed = replace(current, deletion_file=fragment.deletion_file)
             _ = changed.num_rows
             check_bases(changed, draft.base_paths)
             updated[fragment.id] = changed
@@ -67,7 +67,7 @@ class Delete(Operation):
         if missing:
             raise InvalidInputError(f"fragment {min(missing)} is not in the table")
         fragments = draft.fragments.changed(updated, removed)
-        after = dataclasses.replace(draft, fragments=fragments, has_deletion_files=None)
+        after = replace(draft, fragments=fragments, has_deletion_files=None)
         return after.with_retained_indices()
 
     @classmethod

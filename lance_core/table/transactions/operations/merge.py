@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 from lance_core._pb import transaction_pb2
 from lance_core.errors import InvalidInputError
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.schema.proto import encode_metadata
 from lance_core.schema.tree import Schema
 from lance_core.table.fragments.fragment import Fragment
@@ -63,7 +62,7 @@ class Merge(Operation):
             current = draft.fragments[draft.fragments.positions[stated.id]]
             if stated.physical_rows not in (None, current.physical_rows):
                 raise InvalidInputError(f"fragment {stated.id} must not change its number of rows")
-            changed = dataclasses.replace(
+            changed = replace(
                 current,
                 files=tuple(stated.files),
                 deletion_file=stated.deletion_file or current.deletion_file,
@@ -77,7 +76,7 @@ class Merge(Operation):
             updated[stated.id] = changed
         if any(fragment.deletion_file is not None for fragment in new):
             raise InvalidInputError("fragments with deleted rows cannot be added")
-        after = dataclasses.replace(
+        after = replace(
             draft.with_new_fragments(draft.fragments.changed(updated, ()), new),
             schema=self.schema,
             has_deletion_files=None,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from lance_core._pb import transaction_pb2
 from lance_core.errors import InvalidInputError
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.schema.proto import encode_metadata
 from lance_core.schema.tree import Schema
 from lance_core.table.fragments.fragment import Fragment
@@ -43,9 +43,9 @@ class Overwrite(Operation):
             raise InvalidInputError("two base paths have the same id")
         if self.initial_bases:
             bases = (*draft.base_paths, *self.initial_bases)
-            draft = dataclasses.replace(draft, base_paths=bases)
+            draft = replace(draft, base_paths=bases)
         emptied = draft.with_new_fragments(FragmentList(), self.fragments)
-        return dataclasses.replace(
+        return replace(
             emptied,
             schema=self.schema,
             config={**draft.config, **self.config_upserts},

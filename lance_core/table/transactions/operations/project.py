@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from lance_core._pb import transaction_pb2
 from lance_core.errors import InvalidInputError
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.schema.tree import Schema
 from lance_core.table.manifest.manifest_draft import Draft, check_new_fields
 from lance_core.table.transactions.operations.base import Operation, OperationKind
@@ -40,11 +38,9 @@ class Project(Operation):
             for fragment in draft.fragments:
                 files = tuple(f for f in fragment.files if not fields.isdisjoint(f.fields))
                 if len(files) < len(fragment.files):
-                    updated[fragment.id] = dataclasses.replace(fragment, files=files)
+                    updated[fragment.id] = replace(fragment, files=files)
         schema = self.schema.with_metadata(draft.schema.metadata)
-        changed = dataclasses.replace(
-            draft, schema=schema, fragments=draft.fragments.changed(updated, ())
-        )
+        changed = replace(draft, schema=schema, fragments=draft.fragments.changed(updated, ()))
         check_new_fields(draft.schema, changed)
         return changed.with_retained_indices()
 

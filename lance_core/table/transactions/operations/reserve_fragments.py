@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from lance_core._pb import transaction_pb2
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.table.manifest.manifest_draft import Draft
 from lance_core.table.transactions.operations.base import Operation, OperationKind
 from lance_core.table.unknown_fields import unknown_fields
@@ -23,9 +21,7 @@ class ReserveFragments(Operation):
         return (OperationKind.RESERVE_FRAGMENTS,)
 
     def apply(self, draft: Draft) -> Draft:
-        return dataclasses.replace(
-            draft, max_fragment_id=draft.max_fragment_id_after(self.num_fragments)
-        )
+        return replace(draft, max_fragment_id=draft.max_fragment_id_after(self.num_fragments))
 
     @classmethod
     def from_proto(cls, message: transaction_pb2.Transaction.ReserveFragments) -> ReserveFragments:

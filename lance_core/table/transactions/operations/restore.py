@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from lance_core._pb import transaction_pb2
 from lance_core.errors import InvalidInputError
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.table.manifest.manifest_draft import Draft
 from lance_core.table.transactions.operations.base import Operation, OperationKind
 from lance_core.table.unknown_fields import unknown_fields
@@ -31,7 +29,7 @@ class Restore(Operation):
             )
         old = Draft.following(draft.source.manifest, draft.source.index_section)
         used = [id_ for id_ in (old.max_fragment_id, draft.max_fragment_id) if id_ is not None]
-        return dataclasses.replace(
+        return replace(
             old,
             version=draft.version,
             max_fragment_id=max(used, default=None),

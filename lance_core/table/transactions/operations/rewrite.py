@@ -12,7 +12,7 @@ from lance_core.errors import (
     InvalidInputError,
     RetryableCommitConflictError,
 )
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.fragments.fragment_list import FragmentList, fragment_ids
 from lance_core.table.indices.index_coverage import (
@@ -101,7 +101,7 @@ class RewrittenIndex:
             bitmap = after.fragment_bitmap
         else:
             _, bitmap = self.coverage
-        return dataclasses.replace(
+        return replace(
             index,
             uuid=self.new_id,
             fragment_bitmap=bitmap,
@@ -211,7 +211,7 @@ class Rewrite(Operation):
             ids = placed.fragments.ids[start:stop]
             groups.append((fragment_ids(group.old_fragments), ids))
             start = stop
-        changed = dataclasses.replace(
+        changed = replace(
             placed, fragments=placed.fragments.by_ascending_id(), has_deletion_files=None
         )
         indices = self._indices_of(draft, groups)

@@ -12,7 +12,7 @@ import numpy as np
 
 from lance_core._pb import transaction_pb2
 from lance_core.errors import CorruptFileError, InvalidInputError
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.schema.unknown_fields import without_known
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.fragments.fragment_list import FragmentList, fragment_ids
@@ -96,8 +96,8 @@ class Update(Operation):
         after = draft.with_new_fragments(remaining, self.new_fragments, fill_row_ids=True)
         if draft.stable_row_ids:
             placed = self._placed(draft, touched.values(), after.fragments[len(remaining) :])
-            after = dataclasses.replace(after, fragments=remaining + FragmentList.of(placed))
-        after = dataclasses.replace(after, has_deletion_files=None)
+            after = replace(after, fragments=remaining + FragmentList.of(placed))
+        after = replace(after, has_deletion_files=None)
         if draft.index_section is not None:
             pruned = without_fragments(draft.indices, self.fields_modified, by_id)
             changed = self.fields_for_preserving_frag_bitmap
@@ -153,7 +153,7 @@ class Update(Operation):
         files = tuple(
             file for file in new.files if file.path in there or not fields.isdisjoint(file.fields)
         )
-        changed = dataclasses.replace(
+        changed = replace(
             current,
             files=files or current.files,
             deletion_file=new.deletion_file or current.deletion_file,

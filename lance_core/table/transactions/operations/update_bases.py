@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from lance_core._pb import transaction_pb2
 from lance_core.errors import InvalidInputError
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.table.manifest.manifest_draft import Draft
 from lance_core.table.manifest_parts import BasePath, next_base_id
 from lance_core.table.transactions.operations.base import Operation, OperationKind
@@ -34,8 +32,8 @@ class UpdateBases(Operation):
                     )
                 if base.id and base.id == other.id:
                     raise InvalidInputError(f"base path id {base.id} is in use")
-            bases.append(base if base.id else dataclasses.replace(base, id=next_base_id(bases)))
-        return dataclasses.replace(draft, base_paths=tuple(bases))
+            bases.append(base if base.id else replace(base, id=next_base_id(bases)))
+        return replace(draft, base_paths=tuple(bases))
 
     @classmethod
     def from_proto(cls, message: transaction_pb2.Transaction.UpdateBases) -> UpdateBases:

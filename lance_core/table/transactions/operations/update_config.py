@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from lance_core._pb import transaction_pb2
 from lance_core.errors import CorruptFileError, InvalidInputError
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.schema.field import Field
 from lance_core.schema.keys import with_keys
 from lance_core.table.manifest.manifest_draft import Draft
@@ -51,13 +51,13 @@ class UpdateConfig(Operation):
             if schema.field_by_id(id_) is None:
                 raise InvalidInputError(f"no field has id {id_}")
             fields = tuple(_with_metadata(field, id_, updates) for field in schema.fields)
-            schema = dataclasses.replace(schema, fields=fields)
+            schema = replace(schema, fields=fields)
         if self.field_metadata:
             schema = with_keys(draft.schema, schema)
         if self.schema_metadata is not None:
             metadata = self.schema_metadata.applied(schema.metadata)
-            schema = dataclasses.replace(schema, metadata=metadata)
-        return dataclasses.replace(
+            schema = replace(schema, metadata=metadata)
+        return replace(
             draft,
             schema=schema,
             config=_applied(self.config, draft.config),
@@ -113,7 +113,7 @@ def _with_metadata(field: Field, id_: int, updates: UpdateMap) -> Field:
     Any other ``field`` is returned unchanged.
     """
     if field.id == id_:
-        return dataclasses.replace(field, metadata=updates.applied(field.metadata))
+        return replace(field, metadata=updates.applied(field.metadata))
     children = tuple(_with_metadata(child, id_, updates) for child in field.children)
     return field if children == field.children else field.with_children(children)
 

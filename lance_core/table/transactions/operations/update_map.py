@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from lance_core._pb import transaction_pb2
-from lance_core.lazy_dataclass import dataclass
+from lance_core.lazy_dataclass import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class UpdateMap:
         stored = message.SerializeToString(deterministic=True)
         if made.to_proto().SerializeToString(deterministic=True) == stored:
             return made
-        return dataclasses.replace(made, stored=stored)
+        return replace(made, stored=stored)
 
     def to_proto(self) -> transaction_pb2.Transaction.UpdateMap:
         message = transaction_pb2.Transaction.UpdateMap()

@@ -33,9 +33,6 @@ _MAX_LARGE = (1 << 31) - 1
 _FEW_CHUNKS = 16
 """Maximum number of chunks to arrange one by one: a kernel takes longer, even for two chunks."""
 
-SURELY_FITS = 16 << 10
-"""Bytes that fit into a chunk of any form, together with its header and padding."""
-
 
 class ChunkPart(NamedTuple):
     """One part of all chunks, concatenated; ``sizes`` are its bytes in each chunk."""
@@ -69,10 +66,7 @@ def chunks_fit(form: ChunkForm, chunks: Chunks) -> bool:
     for part in chunks.levels:
         if part.sizes.max() > _MAX_LEVEL_BYTES:
             return False
-    size = 0
-    for part in (*chunks.levels, *chunks.values):
-        size += part.data.size
-    return size < SURELY_FITS or _fit(form, chunks.num_levels, (*chunks.levels, *chunks.values))
+    return _fit(form, chunks.num_levels, (*chunks.levels, *chunks.values))
 
 
 def chunk_buffers(
@@ -150,11 +144,18 @@ def chunk_words(
 
 def _fit(form: ChunkForm, like: Int64Array, parts: Sequence[ChunkPart]) -> bool:
     """True if chunks, with padding, fit their words; ``like`` has an entry for each of them."""
+    limit = _MAX_LARGE if form.large else _MAX_SMALL
+    # All fit if one chunk could hold the bytes of all, with padding after the header and each part.
+    total = header_bytes(form) + _ALIGNMENT * (1 + len(parts))
+    for part in parts:
+        total += part.data.size
+    if total <= limit:
+        return True
     sizes = np.zeros(len(like), np.int64)
     sizes += _aligned(header_bytes(form))
     for part in parts:
         sizes += _aligned(part.sizes)
-    return bool(sizes.max() <= (_MAX_LARGE if form.large else _MAX_SMALL))
+    return bool(sizes.max() <= limit)
 
 
 def _header(form: ChunkForm, chunks: Chunks) -> Bytes:

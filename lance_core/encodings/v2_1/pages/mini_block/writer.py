@@ -18,7 +18,6 @@ from lance_core.encodings.v2_1.levels.repdef import LevelArray, Levels
 from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage
 from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkForm
 from lance_core.encodings.v2_1.pages.mini_block.chunk_writer import (
-    SURELY_FITS,
     ChunkPart,
     Chunks,
     chunk_buffers,
@@ -42,8 +41,7 @@ class StoredDictionary:
 
 def mini_block_can_hold(levels: Levels, values: Encoded, large: bool) -> bool:
     """True if chunks of these values, without their levels, fit into a page."""
-    size = sum(map(len, values.buffers))
-    return size < SURELY_FITS or values_fit(_form(levels, values, large), _parts(values))
+    return values_fit(_form(levels, values, large), _parts(values))
 
 
 class _LayoutFacts(NamedTuple):
@@ -89,7 +87,7 @@ def mini_block_page(
     kernels: Kernels,
     dictionary: StoredDictionary | None = None,
 ) -> LayoutPage | None:
-    """A page of at least one value; None if a chunk has too many levels.
+    """A page of at least one value; None if a chunk is too large or has too many levels.
 
     ``large``: True for chunks with 32-bit sizes (2.2).
     """
