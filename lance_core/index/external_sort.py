@@ -8,6 +8,7 @@ be handed on, since no later block has smaller ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,15 @@ class ExternalSort:
         self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0
         self._runs: list[Run] = []
+        self._streams: list[Batches] = []
+
+    def add_sorted(self, rows: Batches) -> None:
+        """Add rows that are in order, before those of `add` with equal keys.
+
+        No batch is empty. They are read once, while all rows are returned, a batch of each at a
+        time.
+        """
+        self._streams.append(rows)
 
     def add(self, rows: pa.RecordBatch) -> None:
         """Add rows in any order."""
@@ -58,6 +68,14 @@ class ExternalSort:
 
     def batches(self) -> Batches:
         """All rows in order. Nothing can be added any more."""
+        if self._streams:
+            # A stream needs no memory for a run: small slices cost little in comparison.
+            yield from self._merged([*self._streams, self._added()], 4 * self._shares.block)
+        else:
+            yield from self._added()
+
+    def _added(self) -> Batches:
+        """The rows of `add` in order."""
         if not self._runs:
             if self._pending:
                 yield from blocks_of(self._sorted_pending(), self._shares.slice)
@@ -65,7 +83,8 @@ class ExternalSort:
         self._spill()
         release_all_unused()
         runs, self._runs = self._runs, []
-        yield from merge_runs(runs, self._merged, self._scratch, self._shares)
+        merged = partial(self._merged, slice_bytes=self._shares.slice)
+        yield from merge_runs(runs, merged, self._scratch, self._shares)
 
     def _sorted_pending(self) -> pa.RecordBatch:
         batches, self._pending, self._pending_bytes = self._pending, [], 0
@@ -77,14 +96,14 @@ class ExternalSort:
         # Arrow's pool retains freed memory, up to several times the size of a small budget.
         pa.default_memory_pool().release_unused()
 
-    def _merged(self, runs: Sequence[Batches]) -> Batches:
-        """All rows of ``runs`` in order, in slices."""
+    def _merged(self, runs: Sequence[Batches], slice_bytes: int) -> Batches:
+        """All rows of ``runs`` in order, in slices of about so many bytes."""
         parts: list[pa.RecordBatch] = []
         size = 0
         for step, nbytes in _in_order(runs):
             parts += step
             size += nbytes
-            if size >= self._shares.slice:
+            if size >= slice_bytes:
                 yield _sorted(parts)
                 size = 0
                 pa.default_memory_pool().release_unused()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 import pytest
 
 from lance_core.encodings.version import FileVersion
-from lance_core.errors import InvalidInputError
+from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.index import runs
-from lance_core.index.base import IndexPart, OpenIndex, Precision
+from lance_core.index.base import IndexBatch, IndexPart, OpenIndex, Precision
 from lance_core.index.files import IndexFileReader, IndexFolder
 from lance_core.index.queries import Contains, IndexQuery, InRange, IsIn, IsNull, StartsWith
 from lance_core.index.sort_order import sort_keys
@@ -119,6 +119,7 @@ def test_large_results_are_read_by_page_by_span_and_by_range(single: int, span: 
         patch.setattr(pages, "_MAX_SINGLE_PAGES", single)
         patch.setattr(open_btree, "_MAX_WHOLE_PAGES", single)
         patch.setattr(pages, "SPAN_BYTES", span)
+        patch.setattr(pages, "_GROUP_BYTES", 5000)
         patch.setattr(pages, "_MAX_ROWS", 1000)
         patch.setattr(pages, "_SPAN_DENSITY", 8 if span else 1)
         index = folder.open(BTree(), rows.type)
@@ -159,6 +160,37 @@ def _text_queries(values: pa.Array) -> Iterator[tuple[IndexQuery, pa.Array]]:
     prefix = some[1].as_py()[:-1]
     yield StartsWith(prefix), pc.starts_with(values, prefix)
     yield IsNull(), values.is_null()
+
+
+def batches_of(*batches: list[int | None], first: int = 0) -> Iterator[IndexBatch]:
+    """Batches of numbers, whose rows count from ``first``."""
+    for values in batches:
+        yield IndexBatch(
+            pa.array(values, pa.int64()), np.arange(first, first + len(values), dtype=np.uint64)
+        )
+        first += len(values)
+
+
+def test_rows_that_are_in_order_are_merged_with_others(tmp_path: Path) -> None:
+    sort = value_sort.ValueSort(pa.int64(), lambda: tmp_path)
+    sort.add_sorted(batches_of([None, None], [None, 1, 3], [3, 9]))
+    sort.add_sorted(batches_of([]))
+    sort.add_sorted(batches_of([2, 3], [], [4], first=20))
+    (added,) = batches_of([3, None, 0], first=40)
+    sort.add(*added)
+    values, rows = zip(*sort.batches(), strict=True)
+    assert pa.chunked_array(values).to_pylist() == [None] * 4 + [0, 1, 2, 3, 3, 3, 3, 4, 9]
+    assert np.concatenate(rows).tolist() == [0, 1, 2, 41, 42, 3, 20, 4, 5, 21, 40, 22, 6]
+
+
+@each_case("batches", [([1, 3, 2],), ([1, 3], [2]), ([1], [None])])
+def test_rows_that_should_be_in_order_are_checked(
+    batches: Sequence[list[int | None]], tmp_path: Path
+) -> None:
+    sort = value_sort.ValueSort(pa.int64(), lambda: tmp_path)
+    sort.add_sorted(batches_of(*batches))
+    with pytest.raises(CorruptFileError, match="not"):
+        list(sort.batches())
 
 
 @each_case("kind", [pa.int64(), pa.string(), pa.float64(), pa.bool_()])

@@ -82,12 +82,11 @@ class BTree(IndexType):
         first = _open_btree(parts[0])
         num_rows = sum(_open_btree(part).num_rows for part in parts)
         if len(parts) == 1 and rows is None:
-            write_pages(output, first.kind, first.batch_size, _moved(parts[0]), num_rows)
+            write_pages(output, first.kind, first.batch_size, _moved(parts[0], 1), num_rows)
             return b""
         sort = ValueSort(first.kind, output.scratch)
         for part in parts:
-            for values, numbers in _moved(part):
-                sort.add(values, numbers)
+            sort.add_sorted(_moved(part, len(parts)))
         if rows is not None:
             num_rows += rows.num_rows
             _add(sort, rows, output)
@@ -103,9 +102,12 @@ def _add(sort: ValueSort, rows: IndexRows, output: IndexOutput) -> None:
         output.progress("sort", done, total)
 
 
-def _moved(part: IndexPart) -> Iterator[IndexBatch]:
-    """The rows of an index that the new one has, in order of their values."""
-    for values, rows in _open_btree(part).batches():
+def _moved(part: IndexPart, num_parts: int) -> Iterator[IndexBatch]:
+    """The rows of an index that the new one has, in order of their values.
+
+    ``num_parts``: how many indices are read at the same time.
+    """
+    for values, rows in _open_btree(part).batches(num_parts):
         moved, is_kept = part.map.moved(rows)
         if is_kept.all():
             yield IndexBatch(values, moved)

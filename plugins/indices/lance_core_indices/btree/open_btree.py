@@ -92,9 +92,9 @@ class OpenBTree(OpenIndex):
             "num_pages": lookup.num_pages,
         }
 
-    def batches(self) -> Iterator[IndexBatch]:
-        """All rows in order."""
-        return self._pages.batches()
+    def batches(self, num_streams: int = 1) -> Iterator[IndexBatch]:
+        """All rows in order; of ``num_streams`` that are read at the same time, smaller batches."""
+        return self._pages.batches(num_streams)
 
     def prewarm(self) -> None:
         """Read the pages, as many as the caches hold, and the null rows."""
@@ -138,7 +138,18 @@ class OpenBTree(OpenIndex):
         if not has_rows.any():
             return EMPTY, 0
         starts, stops = starts.only(has_rows), stops.only(has_rows)
-        pages = _covered(first[has_rows], stop[has_rows])
+        first, stop = first[has_rows], stop[has_rows]
+        groups = () if has_long_values else self._pages.groups(first, stop)
+        if not len(groups):
+            return self._within(starts, stops)
+        sets = [self._within(starts.part(*group), stops.part(*group))[0] for group in groups]
+        return RowSet.union(sets), len(_covered(first, stop))
+
+    def _within(self, starts: _Ends, stops: _Ends) -> tuple[RowSet, int]:
+        """`_find` for ranges that have rows of some page."""
+        size, has_long_values = self._lookup.batch_size, self._pages.has_long_values
+        first = starts.positions // size
+        pages = _covered(first, -(-(stops.positions + stops.inside) // size))
         if has_long_values:
             low, high = starts.bisected(self._pages), stops.bisected(self._pages)
             return self._pages.row_set(low[high > low], high[high > low]), len(pages)
@@ -226,6 +237,12 @@ class _Ends:
             return self
         keys = self.keys.filter(from_numpy(mask)) if self.inside.any() else self.keys
         return _Ends(self.positions[mask], self.inside[mask], keys, self.after)
+
+    def part(self, start: int, stop: int) -> _Ends:
+        """The ends from ``start`` to ``stop`` (exclusive) of several."""
+        part = slice(start, stop)
+        keys = self.keys.slice(start, stop - start)
+        return _Ends(self.positions[part], self.inside[part], keys, self.after)
 
     @property
     def _keys_inside(self) -> pa.Array:

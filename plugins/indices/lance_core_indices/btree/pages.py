@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -46,15 +47,15 @@ _MAX_SINGLE_PAGES = 64
 _SPAN_DENSITY = 8
 """If one of so many neighbouring pages is needed, all are read: this is faster than to select."""
 
-_MAX_READ_BYTES = 256 << 20
-"""Maximum bytes of neighbouring pages that are read to use some of them."""
+_GROUP_BYTES = 32 << 20
+"""Bytes of pages that are read at once for a query that needs more than `SPAN_BYTES`."""
 
 _MAX_ROWS = 4 << 20
 """Maximum row numbers that are in memory before they become a `RowSet`."""
 
-_STREAM_BYTES = 16 << 20
-"""Approximate bytes of a file that are read at once when all rows are read."""
-
+_STREAM_BYTES, _MIN_STREAM_BYTES = 16 << 20, 256 << 10
+"""Approximate bytes of a file that are read at once when all rows are read: of several files that
+are read at the same time each has a part of them, but at least so many."""
 
 _MAX_PAGE_BYTES = 64 << 20
 """Bytes of a page above which it is not read whole: bisection reads some of its values."""
@@ -126,6 +127,7 @@ class BTreePages:
         self._row_bytes = 8 + -(-lookup.value_bytes // max(1, 2 * lookup.num_pages))
         stored = sum(folder.sizes.get(file.name) or 0 for file in lookup.files)
         self._row_bytes = max(self._row_bytes, stored // max(1, self.num_rows))
+        self._page_bytes = lookup.batch_size * self._row_bytes
         rows = min(lookup.batch_size, self.num_rows)
         self.has_long_values = rows * self._row_bytes > _MAX_PAGE_BYTES
         """True if pages are too large to be read whole, so that `bisect` finds positions."""
@@ -143,6 +145,21 @@ class BTreePages:
             return span.page
         return self._cache.get(number, partial(self._one, number))
 
+    def groups(self, first: Positions, stop: Positions) -> Sequence[tuple[int, int]]:
+        """Groups of ranges, by their numbers, whose first and last pages are loaded together.
+
+        The ranges are of the pages ``first`` to ``stop`` (exclusive), and ascend. Empty if the
+        pages of all can be in memory at once.
+        """
+        if (int(stop[-1]) - int(first[0])) * self._page_bytes <= SPAN_BYTES or len(first) < 2:
+            return ()
+        ends = np.unique(np.concatenate([first, stop - 1]))
+        if len(ends) * self._page_bytes <= SPAN_BYTES:
+            return ()
+        numbers = np.searchsorted(ends, first) // max(1, _GROUP_BYTES // self._page_bytes)
+        edges = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(first)]
+        return list(pairwise(edges))
+
     def load(self, numbers: Positions) -> LoadedPages:
         """The rows of the pages ``numbers``, which ascend strictly, and perhaps of others."""
         span = self._span
@@ -153,7 +170,7 @@ class BTreePages:
         every = np.arange(numbers[0], numbers[-1] + 1)
         if len(every) > _SPAN_DENSITY * len(numbers):
             return self._read(numbers)
-        if len(every) * self._lookup.batch_size * self._row_bytes > _MAX_READ_BYTES:
+        if len(every) * self._page_bytes > SPAN_BYTES:
             return self._read(numbers)
         span = self._read(every)
         if span.page.nbytes <= SPAN_BYTES:
@@ -253,14 +270,15 @@ class BTreePages:
             ]
         return sets[0] if len(sets) == 1 else RowSet.union(sets)
 
-    def batches(self) -> Iterator[IndexBatch]:
-        """All rows in order."""
+    def batches(self, num_streams: int) -> Iterator[IndexBatch]:
+        """See `OpenBTree.batches`."""
+        most = max(_STREAM_BYTES // num_streams, _MIN_STREAM_BYTES)
         self._lookup.check_order_of_pages()
         for file in self._lookup.files:
             reader, size = self._reader(file), self._folder.sizes.get(file.name) or 0
             total = reader.num_rows
-            step = min(1 << 18, _STREAM_BYTES * total // max(1, size))
-            step = max(1, min(step, _STREAM_BYTES // self._row_bytes))
+            step = min(1 << 18, most * total // max(1, size))
+            step = max(1, min(step, most // self._row_bytes))
             for start in range(0, total, step):
                 columns = ["values", _ids_name(reader)]
                 values, ids = reader.arrays(columns, start, min(total, start + step))

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
+from lance_core.errors import CorruptFileError
 from lance_core.hookspecs.arrays import from_numpy, to_numpy
-from lance_core.hookspecs.indices import ExternalSort, IndexBatch, MemoryShares, RowNumbers, Run
+from lance_core.hookspecs.indices import (
+    ExternalSort,
+    IndexBatch,
+    MemoryShares,
+    RowNumbers,
+    Run,
+    is_ascending,
+    sort_keys,
+)
 
 MEMORY_BYTES = 256 << 20
 """The memory budget of a sort."""
@@ -31,6 +41,40 @@ class ValueSort:
 
     def add(self, values: pa.Array, rows: RowNumbers) -> None:
         """Add rows in any order."""
+        self._sort.add(self._without_nulls(values, rows))
+
+    def add_sorted(self, batches: Iterator[IndexBatch]) -> None:
+        """Add rows that are in order, those with nulls first, before rows of `add` that are equal.
+
+        Only the rows with nulls, and those of the batch after them, are read now. Raises
+        `CorruptFileError`, now or when all rows are returned, for rows that are not in order.
+        """
+        for batch in batches:
+            first = self._without_nulls(*batch)
+            if first.num_rows:
+                self._sort.add_sorted(self._in_order(chain([first], self._rest(batches))))
+                return
+
+    def _rest(self, batches: Iterator[IndexBatch]) -> Iterator[pa.RecordBatch]:
+        for values, rows in batches:
+            if values.null_count:
+                raise CorruptFileError("rows with nulls are not the first ones of an index")
+            yield self._without_nulls(values, rows)
+
+    def _in_order(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """``batches``, whose first column is checked."""
+        end: pa.Array | None = None
+        for batch in batches:
+            values = batch.column(0)
+            edge = [values.slice(0, 1)] if end is None else [end, values.slice(0, 1)]
+            if not all(is_ascending(sort_keys(part)) for part in (values, pa.concat_arrays(edge))):
+                raise CorruptFileError("the values of an index are not in order")
+            if len(values):
+                end = pa.concat_arrays([values.slice(len(values) - 1)])  # a copy of one value
+                yield batch
+
+    def _without_nulls(self, values: pa.Array, rows: RowNumbers) -> pa.RecordBatch:
+        """The rows with values; those with nulls are added."""
         if pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
         if values.null_count:
@@ -38,8 +82,7 @@ class ValueSort:
             is_valid = to_numpy(valid)
             self._add_nulls(rows[~is_valid])
             values, rows = values.filter(valid), rows[is_valid]
-        columns = [values, from_numpy(rows)]
-        self._sort.add(pa.RecordBatch.from_arrays(columns, ["values", "ids"]))
+        return pa.RecordBatch.from_arrays([values, from_numpy(rows)], ["values", "ids"])
 
     def batches(self) -> Iterator[IndexBatch]:
         """All rows in order. Nothing can be added any more."""
