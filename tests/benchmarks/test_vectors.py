@@ -59,7 +59,7 @@ def test_given_vectors_are_measured(
 def test_recall_counts_rows_that_are_as_near_as_the_last() -> None:
     vectors = np.array([[0], [1], [2], [2], [9]], np.float32)
     few = vector_sets.VectorSet("few", "l2", vectors, np.zeros((1, 1), np.float32), 1)
-    exact = ExactRows(few, np.arange(5)[::-1], 1)
+    exact = ExactRows(few, np.arange(5)[::-1])
     assert exact.recall(np.array([[0, 1, 3]]), 5) == 1
     assert exact.recall(np.array([[0, 4, -1]]), 5) == pytest.approx(1 / 3)
     assert exact.recall(np.array([[2, 3]]), 3) == 1  # of the last three rows

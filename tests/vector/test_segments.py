@@ -12,6 +12,7 @@ import pytest
 
 import lance_core as lance
 from lance_core.errors import IndexWarning
+from lance_core_vector.training.rabit_encoder import RabitEncoder
 from tests.each_case import each_case
 from tests.vector.test_build import KINDS, ROWS, WIDTH, clustered, column, recall, table_of
 
@@ -143,3 +144,17 @@ def test_null_vectors_are_counted_and_left_out(tmp_path: Path) -> None:
     dataset = lance.write_dataset({"v": some}, tmp_path / "u")
     dataset.create_index("v", "IVF_SQ", num_partitions=2)
     assert sum(sizes(dataset)) == 40
+
+
+def test_what_stands_for_the_number_of_a_matrix_is_not_read_with_signs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matrix, stored = clustered()[:600], RabitEncoder.metadata
+    with monkeypatch.context() as patched:
+        other = {"rotate_mat_position": "x"}
+        patched.setattr(RabitEncoder, "metadata", lambda encoder: {**stored(encoder), **other})
+        dataset = table_of(tmp_path, matrix)
+        dataset.create_index("v", "IVF_RQ", num_partitions=2)
+    dataset.delete("id % 5 = 1")
+    dataset.optimize.compact_files()
+    assert recall(dataset, matrix[::60], nprobes=2, refine_factor=10) >= 0.99

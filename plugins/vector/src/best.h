@@ -78,14 +78,31 @@ static inline void sort_best(best_t *best) {
     }
 }
 
+#define FOUR 4
+
+/* Four numbers, whose comparisons are one instruction on any processor, other than those of `floats_t`. */
+typedef float four_floats_t __attribute__((vector_size(4 * FOUR)));
+typedef int32_t four_ints_t __attribute__((vector_size(4 * FOUR)));
+
+INLINE four_floats_t load_four(const float *from) {
+    four_floats_t loaded;
+    __builtin_memcpy(&loaded, from, sizeof loaded);
+    return loaded;
+}
+
+INLINE int has_any(four_ints_t flags) {
+    int64_t any[FOUR / 2];
+    __builtin_memcpy(any, &flags, sizeof any);
+    return (any[0] | any[1]) != 0;
+}
+
 /* Whether one of 4 * LANES scores is at most `limit`. */
 INLINE int has_near(const float *scores, float limit) {
-    const floats_t limits = same_floats(limit);
-    const ints_t near = (load_floats(scores) <= limits) | (load_floats(scores + LANES) <= limits) |
-                        (load_floats(scores + 2 * LANES) <= limits) | (load_floats(scores + 3 * LANES) <= limits);
-    int64_t any[LANES / 2];
-    __builtin_memcpy(any, &near, sizeof any);
-    return (any[0] | any[1] | any[2] | any[3]) != 0;
+    const four_floats_t limits = limit - (four_floats_t){0};
+    four_ints_t near = {0};
+    for (int64_t at = 0; at < 4 * LANES; at += FOUR)
+        near |= load_four(scores + at) <= limits;
+    return has_any(near);
 }
 
 /* Offers the rows with these scores, which are those of `first` on of partition `number`. */

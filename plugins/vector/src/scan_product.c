@@ -3,7 +3,8 @@
 #include "intrinsics.h"
 #include "small_tables.h"
 
-#define AT_ONCE 16     /* bytes of a code that are looked up in one pass */
+#define AT_ONCE 16      /* bytes of a code that are looked up in one pass */
+#define MIN_BOUNDED 512 /* rows from which on it takes less time than it saves to leave out the last bytes */
 
 #if defined(__GNUC__) && !defined(__clang__)
 #define WITHOUT_VECTORS __attribute__((optimize("no-tree-slp-vectorize")))
@@ -19,33 +20,96 @@ typedef struct {
     float base;          /* added to each sum */
 } product_t;
 
-/* 8 bits: the sums of `count` rows, a multiple of 8, in the order of their bytes. Tables of `AT_ONCE`
- * bytes stay in the first cache. The sums stay in registers, as they do not if numbers are gathered. */
-WITHOUT_VECTORS static void sum_bytes(const uint8_t *codes, int64_t stride, int64_t width, const float *tables,
-                                      int64_t count, float *sums) {
+/* Whether all of 8 scores are above `limit`; NaN is not. */
+INLINE int are_above(const float *scores, float limit) {
+    const four_floats_t limits = limit - (four_floats_t){0};
+    return !has_any(~((load_four(scores) > limits) & (load_four(scores + FOUR) > limits)));
+}
+
+/* Compilers make one instruction of four of these comparisons. */
+static float least_of(const float *table) {
+    float least[LANES];
+    __builtin_memcpy(least, table, sizeof least);
+    for (int64_t at = LANES; at < 256; at += LANES)
+        for (int lane = 0; lane < LANES; lane++)
+            least[lane] = table[at + lane] < least[lane] ? table[at + lane] : least[lane];
+    for (int lane = 1; lane < LANES; lane++)
+        least[0] = least[lane] < least[0] ? least[lane] : least[0];
+    return least[0];
+}
+
+/* The least numbers of tables: the sum of those of the bytes from `last` on, and the sum of the sizes of all. */
+typedef struct {
+    double rest, size;
+} least_t;
+
+static least_t least_numbers(const float *tables, int64_t width, int64_t last) {
+    least_t least = {0, 0};
+    for (int64_t byte = 0; byte < width; byte++) {
+        const double low = least_of(tables + 256 * byte);
+        least.rest += byte < last ? 0 : low;
+        least.size += fabs(low);
+    }
+    return least;
+}
+
+/* The sum of the bytes before `last` above which that of all bytes is above `limit`, whatever the rounding: that is
+ * at most in proportion to the sum of the sizes of all distances, and so to `size`. */
+static float limit_before(const product_t *p, least_t least, float limit) {
+    const double all = (double)limit - p->base, size = fabs(all) + fabs((double)limit) + 2 * least.size;
+    const double most = all - least.rest + 4e-7 * (double)(p->width + 4) * size;
+    return fabs(most) < INFINITY ? (float)most : INFINITY;
+}
+
+/* 8 bits: adds the numbers of the bytes from `start` to `stop` to the sums of 8 rows from each of `firsts` on. Tables
+ * of `AT_ONCE` bytes stay in the first cache. The sums stay in registers, as they do not if numbers are gathered. */
+WITHOUT_VECTORS static void add_bytes(const uint8_t *codes, int64_t stride, int64_t start, int64_t stop,
+                                      const float *tables, const int32_t *firsts, int64_t number, float *sums) {
+    for (int64_t at = 0; at < number; at++) {
+        const int64_t i = firsts[at];
+        float *s = sums + i;
+        float s0 = s[0], s1 = s[1], s2 = s[2], s3 = s[3], s4 = s[4], s5 = s[5], s6 = s[6], s7 = s[7];
+        for (int64_t byte = start; byte < stop; byte++) {
+            const float *t = tables + 256 * byte;
+            uint64_t code;
+            __builtin_memcpy(&code, codes + byte * stride + i, 8);
+            s0 += t[code & 255];
+            s1 += t[code >> 8 & 255];
+            s2 += t[code >> 16 & 255];
+            s3 += t[code >> 24 & 255];
+            s4 += t[code >> 32 & 255];
+            s5 += t[code >> 40 & 255];
+            s6 += t[code >> 48 & 255];
+            s7 += t[code >> 56];
+        }
+        s[0] = s0, s[1] = s1, s[2] = s2, s[3] = s3, s[4] = s4, s[5] = s5, s[6] = s6, s[7] = s7;
+    }
+}
+
+/* The sums of `count` rows, a multiple of 8, in the order of their bytes; or infinity for 8 rows whose sums are all
+ * above `limit` before the bytes from `last` on. */
+static void sum_bytes(const uint8_t *codes, int64_t stride, int64_t width, const float *tables, int64_t last,
+                      float limit, int64_t count, float *sums) {
+    int32_t firsts[SCANNED / 8];
+    int64_t number = 0;
     for (int64_t i = 0; i < count; i++)
         sums[i] = 0;
-    for (int64_t start = 0; start < width; start += AT_ONCE) {
-        const int64_t stop = width - start < AT_ONCE ? width : start + AT_ONCE;
+    for (; number < count / 8; number++)
+        firsts[number] = (int32_t)(8 * number);
+    for (int64_t start = 0; start < last; start += AT_ONCE)
+        add_bytes(codes, stride, start, last - start < AT_ONCE ? last : start + AT_ONCE, tables, firsts, number, sums);
+    if (limit < INFINITY) {
+        number = 0;
         for (int64_t i = 0; i < count; i += 8) {
-            float *s = sums + i;
-            float s0 = s[0], s1 = s[1], s2 = s[2], s3 = s[3], s4 = s[4], s5 = s[5], s6 = s[6], s7 = s[7];
-            for (int64_t byte = start; byte < stop; byte++) {
-                const float *t = tables + 256 * byte;
-                uint64_t code;
-                __builtin_memcpy(&code, codes + byte * stride + i, 8);
-                s0 += t[code & 255];
-                s1 += t[code >> 8 & 255];
-                s2 += t[code >> 16 & 255];
-                s3 += t[code >> 24 & 255];
-                s4 += t[code >> 32 & 255];
-                s5 += t[code >> 40 & 255];
-                s6 += t[code >> 48 & 255];
-                s7 += t[code >> 56];
-            }
-            s[0] = s0, s[1] = s1, s[2] = s2, s[3] = s3, s[4] = s4, s[5] = s5, s[6] = s6, s[7] = s7;
+            const int is_above = are_above(sums + i, limit);
+            firsts[number] = (int32_t)i;
+            number += !is_above;
+            if (is_above)
+                store_floats(sums + i, same_floats(INFINITY));
         }
     }
+    for (int64_t start = last; start < width; start += AT_ONCE)
+        add_bytes(codes, stride, start, width - start < AT_ONCE ? width : start + AT_ONCE, tables, firsts, number, sums);
 }
 
 /* The sum of one row. */
@@ -57,15 +121,20 @@ static float sum_row(const uint8_t *codes, int64_t stride, int64_t width, const 
 }
 
 static const char *scan_bytes(const product_t *p, best_t *best) {
+    const int64_t last = p->width - p->width / 4;
     float sums[SCANNED];
     int64_t position = 0;
     for (int64_t number = 0; number < p->partitions.number; number++) {
         const int64_t rows = p->partitions.rows[number].len / 8;
         const uint8_t *codes = p->partitions.codes[number].buf;
+        const float *tables = p->tables + number * p->step;
+        least_t least = {-INFINITY, 0};
         for (int64_t first = 0; first < rows; first += SCANNED) {
             const int64_t count = rows - first < SCANNED ? rows - first : SCANNED;
-            const float *tables = p->tables + number * p->step;
-            sum_bytes(codes + first, rows, p->width, tables, count & ~7, sums);
+            const float limit = limit_of(best);
+            if (least.rest == -INFINITY && limit < INFINITY && rows - first >= MIN_BOUNDED)
+                least = least_numbers(tables, p->width, last);
+            sum_bytes(codes + first, rows, p->width, tables, last, limit_before(p, least, limit), count & ~7, sums);
             for (int64_t i = count & ~7; i < count; i++)
                 sums[i] = sum_row(codes + first + i, rows, p->width, tables);
             for (int64_t i = 0; i < count; i++)

