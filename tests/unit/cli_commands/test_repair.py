@@ -16,6 +16,7 @@ from lance_core.cli import main
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core_cli import plan_repair, verify
 from lance_core_cli.repairing.columns_of_nulls import with_nulls
+from lance_core_cli.repairing.plan import Action
 
 ROWS, FRAGMENTS = 400, 3
 
@@ -74,7 +75,7 @@ def test_a_damaged_column_becomes_null_and_the_rest_stays(uri: str) -> None:
         ("--null-column 1:a", False),
     ]
     assert len(plan.left) == 1
-    plan = plan_repair(uri, null_columns=["1:a"])
+    plan = plan_repair(uri, [("null-column", "1:a")])
     assert plan.left == []
     table = plan.apply()
     assert names(uri) == []
@@ -101,15 +102,19 @@ def test_a_fragment_with_blobs_is_not_written_again(tmp_path: Path) -> None:
 def test_a_fragment_is_left_out(uri: str) -> None:
     data_file(uri, 2).unlink()
     assert names(uri) == [("fragment", "2")]
-    table = plan_repair(uri, drop_fragments=[2]).apply()
+    table = plan_repair(uri, [("drop-fragment", 2)]).apply()
     assert names(uri) == []
     assert table.count_rows() == 2 * ROWS - 1
 
 
-def test_a_missing_deletion_file_is_a_missing_file_of_its_fragment(uri: str) -> None:
+def test_without_a_deletion_file_rows_come_back_on_request(uri: str) -> None:
     only(Path(uri), "_deletions/*").unlink()
-    assert names(uri) == [("fragment", "1")]
-    assert [step.option for step in plan_repair(uri).steps] == ["--drop-fragment 1"]
+    assert names(uri) == [("deletion file", "of fragment 1")]
+    options = [step.option for step in plan_repair(uri).steps]
+    assert options == ["--drop-fragment 1", "--undelete 1"]
+    table = plan_repair(uri, [("undelete", 1)]).apply()
+    assert names(uri) == []
+    assert sorted(table.to_table(["a"])["a"].to_pylist()) == [*range(ROWS * FRAGMENTS)]
 
 
 def test_a_damaged_index_is_dropped(uri: str) -> None:
@@ -171,17 +176,21 @@ def test_there_is_nothing_to_restore(uri: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "choice", [{"drop_fragments": [0]}, {"null_columns": ["1:t"]}, {"null_columns": ["x"]}]
+    "asked",
+    [
+        *(("drop-fragment", 0), ("null-column", "1:t"), ("null-column", "x")),
+        *(("undelete", 1), ("drop-tag", "good"), ("set-aside", 1)),
+    ],
 )
-def test_what_is_whole_is_not_given_up(choice: dict[str, list[object]], uri: str) -> None:
+def test_what_is_whole_is_not_given_up(asked: tuple[Action, object], uri: str) -> None:
     overwrite(data_file(uri, 1))
     with pytest.raises(InvalidInputError, match="nothing there is damaged"):
-        plan_repair(uri, **choice)
+        plan_repair(uri, [asked])
 
 
 def test_a_table_that_changed_is_not_repaired_by_an_old_plan(uri: str) -> None:
     overwrite(data_file(uri, 1))
-    plan = plan_repair(uri, drop_fragments=[1])
+    plan = plan_repair(uri, [("drop-fragment", 1)])
     table = lance_core.dataset(uri)
     table.delete("t = 'text' AND _rowaddr < 10")
     assert plan.apply().count_rows() == 2 * ROWS - 10

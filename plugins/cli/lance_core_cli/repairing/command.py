@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from lance_core.commands import Command, add_storage_option, one_line, storage_options
 from lance_core.errors import CorruptFileError
-from lance_core_cli.repairing.plan import plan_repair
+from lance_core_cli.repairing.plan import REQUESTED, Action, plan_repair
 from lance_core_cli.verifying.verify import LEVELS
 
 
@@ -34,6 +34,25 @@ class Repair(Command):
             help="make this damaged column of a fragment null; may be given several times",
         )
         parser.add_argument(
+            "--undelete",
+            action="append",
+            type=int,
+            default=[],
+            metavar="ID",
+            help="bring back deleted rows of a fragment whose deletion file is damaged",
+        )
+        parser.add_argument(
+            "--drop-tag", action="append", default=[], metavar="TAG", help="drop this damaged tag"
+        )
+        parser.add_argument(
+            "--set-aside",
+            action="append",
+            type=int,
+            default=[],
+            metavar="VERSION",
+            help="move the damaged manifest of this older version out of the history",
+        )
+        parser.add_argument(
             "--restore", action="store_true", help="go back to the newest version that is whole"
         )
         parser.add_argument("--level", choices=LEVELS, default="full", help="as of verify")
@@ -49,9 +68,8 @@ class Repair(Command):
         store_options = storage_options(options)
         plan = plan_repair(
             options.table,
+            _requested(options),
             level=options.level,
-            drop_fragments=options.drop_fragment,
-            null_columns=options.null_column,
             restore=options.restore,
             storage_options=store_options,
         )
@@ -66,7 +84,9 @@ class Repair(Command):
         if options.apply and plan.chosen:
             before = plan.version
             table = plan.apply(store_options)
-            if not options.json:
+            if table.version == before and not options.json:
+                yield "done: it is no new version"
+            elif not options.json:
                 undo = f"undo: restore version {before}"
                 yield f"version {table.version} is the repaired table; {undo}"
         elif plan.chosen and not options.json:
@@ -75,3 +95,9 @@ class Repair(Command):
             yield "nothing is damaged"
         if plan.left:
             raise CorruptFileError(f"problems without a chosen step: {len(plan.left)}")
+
+
+def _requested(options: argparse.Namespace) -> Iterator[tuple[Action, object]]:
+    for action in REQUESTED:
+        for name in getattr(options, action.replace("-", "_")):
+            yield action, name

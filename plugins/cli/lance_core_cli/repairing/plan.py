@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import lance_core
 from lance_core import LanceDataset
-from lance_core.errors import CorruptFileError, InvalidInputError, LanceError
-from lance_core.file import LanceFileSession
+from lance_core.errors import InvalidInputError, LanceError
 from lance_core.fragment import LanceFragment
-from lance_core.hookspecs.commits import parse_manifest_name
 from lance_core_cli.repairing.columns_of_nulls import with_nulls
-from lance_core_cli.verifying.problem import Problem
+from lance_core_cli.repairing.undeleted_rows import known_deletions, with_deleted_rows
+from lance_core_cli.repairing.versions import SET_ASIDE, newest, newest_whole_version, set_aside
+from lance_core_cli.verifying.problem import DELETION_FILE, Problem
 from lance_core_cli.verifying.verify import Level, verify
 
-Action = Literal["restore", "drop-index", "drop-fragment", "null-column"]
+Action = Literal[
+    "restore", "drop-index", "drop-fragment", "null-column", "undelete", "drop-tag", "set-aside"
+]
+
+REQUESTED: tuple[Action, ...] = (
+    *("drop-fragment", "null-column", "undelete", "drop-tag", "set-aside"),
+)
+"""Actions that lose something."""
 
 
 @dataclass(frozen=True)
 class Step:
     """One thing that repairs a table.
 
-    ``name``: the version to restore, the index, the id of the fragment, or ``fragment:column``.
-    ``text``: what it does, and what is lost by it. ``is_chosen``: False for steps that lose rows or
-    values, until the caller asks for them.
+    ``name``: the version to restore or to set aside, the index, the tag, the id of the fragment, or
+    ``fragment:column``. ``text``: what it does, and what is lost by it. ``is_chosen``: False for
+    steps that lose something, until the caller asks for them.
     """
 
     action: Action
@@ -60,8 +66,9 @@ class RepairPlan:
     def apply(self, storage_options: dict[str, Any] | None = None) -> LanceDataset:
         """Do the chosen steps and return the table. Older versions stay as they are.
 
-        All steps of a kind are one commit. Each kind is a version, which `LanceDataset.restore` of
-        the version before it takes back. Raises `CommitConflictError` if the table has changed.
+        Steps of a kind are one commit, those of ``undelete`` two. Each is a version, which
+        `LanceDataset.restore` of the version before it takes back. Raises `CommitConflictError` if
+        the table has changed.
         """
         table = lance_core.dataset(self.uri, self.version, storage_options=storage_options)
         actions = {step.action for step in self.chosen}
@@ -71,9 +78,16 @@ class RepairPlan:
         nulls = [step.name for step in self.chosen if step.action == "null-column"]
         if nulls:
             table = with_nulls(table, [_fragment_and_column(table, name) for name in nulls])
+        undeleted = {int(step.name) for step in self.chosen if step.action == "undelete"}
+        if undeleted:
+            table = with_deleted_rows(table, undeleted)
         for step in self.chosen:
             if step.action == "drop-index":
                 table.drop_index(step.name)
+            elif step.action == "drop-tag":
+                table.tags.delete(step.name)
+            elif step.action == "set-aside":
+                set_aside(table, int(step.name))
         dropped = [int(step.name) for step in self.chosen if step.action == "drop-fragment"]
         if dropped:
             operation = lance_core.LanceOperation.Delete([], dropped, "damaged fragments")
@@ -92,68 +106,122 @@ class RepairPlan:
 
 def plan_repair(
     uri: str,
+    requested: Iterable[tuple[Action, object]] = (),
     *,
     level: Level = "full",
-    drop_fragments: Iterable[int] = (),
-    null_columns: Iterable[str] = (),
     restore: bool = False,
     storage_options: dict[str, Any] | None = None,
 ) -> RepairPlan:
     """What repairs the newest version of the table at ``uri``; nothing is changed.
 
     Damaged indices are dropped: searches read the rows instead, and the index can be created again.
-    If the newest version cannot be opened, the newest one that is whole is restored. Values and
-    rows are given up only if the caller says so: ``drop_fragments`` (ids), ``null_columns``
-    (``"fragment:column"``), or ``restore`` for the newest version that is whole.
+    If the newest version cannot be opened, the newest one that is whole is restored. All else is
+    done only if it is ``requested``, by action and name, such as ``("drop-fragment", 1)``:
 
-    Raises `InvalidInputError` for a fragment or column that is not damaged, and for a table
-    of which no version is whole if one is to be restored.
+    - ``drop-fragment``: the id of a fragment, whose rows are left out.
+    - ``null-column``: ``"fragment:column"``, whose values become null.
+    - ``undelete``: the id of a fragment whose deletion file is damaged; deleted rows come back.
+    - ``drop-tag``: the name of a tag that cannot be read.
+    - ``set-aside``: an older version whose manifest cannot be read, and so blocks cleanups.
+
+    ``restore`` goes back to the newest version that is whole. Raises `InvalidInputError` for a
+    request about something that is not damaged, and for a table of which no version is whole if
+    one is to be restored.
     """
-    newest = _newest(uri, storage_options)
-    if newest is None or restore:
-        return _restoring(uri, newest, level, storage_options)
-    report = verify(newest, level)
-    plan = RepairPlan(uri, newest.version)
-    drop, null = set(drop_fragments), set(null_columns)
-    damaged: dict[int, list[Problem]] = {}
-    indices: set[str] = set()
-    for problem in report.problems:
+    table = newest(uri, storage_options)
+    if table is None or restore:
+        number = newest_whole_version(uri, table, level, storage_options)
+        if number is None:
+            raise InvalidInputError(f"no version of {uri} is whole: see what `verify` says of each")
+        return RepairPlan(uri, number, [_restoring(number, table, True)])
+    chosen = {(action, str(name)) for action, name in requested}
+    plan = RepairPlan(uri, table.version)
+    by_fragment: dict[int, list[Problem]] = {}
+    for problem in verify(table, level).problems:
         if problem.fragment_id is not None:
-            damaged.setdefault(problem.fragment_id, []).append(problem)
-        elif problem.what == "index":
-            indices.add(problem.name)
-        else:
-            plan.left.append(problem)
-    plan.steps += [
-        Step("drop-index", name, f"drop the damaged index {name}; no row is lost", True)
-        for name in sorted(indices)
-    ]
-    for identity, problems in damaged.items():
-        steps = list(_steps_of_fragment(newest, identity, problems, drop, null))
-        plan.steps += steps
-        if not any(step.is_chosen for step in steps):
-            plan.left += problems
-    _check_used(plan, drop, null)
+            by_fragment.setdefault(problem.fragment_id, []).append(problem)
+        elif problem.what != "index":
+            _add(plan, [problem], _steps_of_table(table, problem, level, storage_options), chosen)
+        elif not any(step.name == problem.name for step in plan.steps):
+            text = f"drop the damaged index {problem.name}; no row is lost"
+            plan.steps.append(Step("drop-index", problem.name, text, True))
+    for identity, problems in by_fragment.items():
+        _add(plan, problems, _steps_of_fragment(table, identity, problems), chosen)
+    for action, name in sorted(chosen - {(step.action, step.name) for step in plan.steps}):
+        raise InvalidInputError(f"--{action} {name}: nothing there is damaged, or can be null")
     return plan
 
 
-def _steps_of_fragment(
-    table: LanceDataset,
-    identity: int,
+def _add(
+    plan: RepairPlan,
     problems: Sequence[Problem],
-    drop: set[int],
-    null: set[str],
+    steps: Iterable[Step],
+    requested: Set[tuple[Action, str]],
+) -> None:
+    """Add steps against ``problems``, and those problems that no requested step mends."""
+    steps = list(steps)
+    chosen = [step for step in steps if (step.action, step.name) in requested]
+    # Nothing else has to be done about a fragment that is left out.
+    chosen = [step for step in chosen if step.action == "drop-fragment"] or chosen
+    plan.steps += [replace(step, is_chosen=step in chosen) for step in steps]
+    plan.left += [
+        problem for problem in problems if not any(_mends(step, problem) for step in chosen)
+    ]
+
+
+def _mends(step: Step, problem: Problem) -> bool:
+    if step.action == "null-column":
+        return step.name == f"{problem.fragment_id}:{problem.column}"
+    return step.action != "undelete" or problem.what == DELETION_FILE
+
+
+def _steps_of_table(
+    table: LanceDataset, problem: Problem, level: Level, storage_options: dict[str, Any] | None
+) -> Iterator[Step]:
+    """What can be done about a problem of no fragment and no index."""
+    if problem.what == "tag":
+        text = f"drop the tag {problem.name}; cleanups may remove its version"
+        yield Step("drop-tag", problem.name, text, False)
+    elif problem.what == "version" and problem.name == str(table.version):
+        number = newest_whole_version(table.uri, table, level, storage_options)
+        if number is not None:
+            yield _restoring(number, table, False)
+    elif problem.what == "version":
+        text = f"move the manifest of version {problem.name} into the folder {SET_ASIDE}"
+        yield Step(
+            "set-aside", problem.name, f"{text}; what only it names may be cleaned up", False
+        )
+
+
+def _restoring(number: int, table: LanceDataset | None, is_chosen: bool) -> Step:
+    lost = "" if table is None else "; what later versions changed is left out"
+    text = f"restore version {number}, the newest that is whole{lost}"
+    return Step("restore", str(number), text, is_chosen)
+
+
+def _steps_of_fragment(
+    table: LanceDataset, identity: int, problems: Sequence[Problem]
 ) -> Iterator[Step]:
     rows = _rows_of(table, identity)
-    is_dropped = identity in drop
     text = f"leave out fragment {identity}, {rows} rows"
-    yield Step("drop-fragment", str(identity), text, is_dropped)
-    columns = [problem.column for problem in problems]
-    for column in columns:
-        if column is not None and table.schema.field(column).nullable:
-            name = f"{identity}:{column}"
-            text = f"make {column} null in the {rows} rows of fragment {identity}"
-            yield Step("null-column", name, text, name in null and not is_dropped)
+    yield Step("drop-fragment", str(identity), text, False)
+    for problem in problems:
+        if problem.what == DELETION_FILE:
+            yield Step("undelete", str(identity), _returning(table, identity), False)
+        elif problem.column is not None and table.schema.field(problem.column).nullable:
+            name = f"{identity}:{problem.column}"
+            text = f"make {problem.column} null in the {rows} rows of fragment {identity}"
+            yield Step("null-column", name, text, False)
+
+
+def _returning(table: LanceDataset, identity: int) -> str:
+    fragment = table.get_fragment(identity)
+    assert fragment is not None  # it was verified
+    known = known_deletions(table, fragment)
+    count = fragment.num_deletions - len(known.offsets)
+    since = "" if known.version is None else f" after version {known.version}"
+    moved = ", but for those that live on elsewhere" if table.has_stable_row_ids else ""
+    return f"bring back rows of fragment {identity} that were deleted{since}: {count}{moved}"
 
 
 def _rows_of(table: LanceDataset, identity: int) -> int | str:
@@ -171,46 +239,3 @@ def _fragment_and_column(table: LanceDataset, name: str) -> tuple[LanceFragment,
     fragment = table.get_fragment(int(identity))
     assert fragment is not None  # the table is the version that was verified
     return fragment, column
-
-
-def _check_used(plan: RepairPlan, drop: set[int], null: set[str]) -> None:
-    offered = {(step.action, step.name) for step in plan.steps}
-    requested = {("drop-fragment", str(name)) for name in drop} | {("null-column", n) for n in null}
-    for action, name in sorted(requested - offered):
-        raise InvalidInputError(f"--{action} {name}: nothing there is damaged, or can be null")
-
-
-def _restoring(
-    uri: str, newest: LanceDataset | None, level: Level, storage_options: dict[str, Any] | None
-) -> RepairPlan:
-    """Restore the newest version that is whole, other than the newest of all."""
-    for number in _older_versions(uri, newest, storage_options):
-        with suppress(CorruptFileError):
-            table = lance_core.dataset(uri, number, storage_options=storage_options)
-            if verify(table, level, other_versions=False).is_whole:
-                lost = "" if newest is None else "; what later versions changed is left out"
-                text = f"restore version {number}, the newest that is whole{lost}"
-                return RepairPlan(uri, number, [Step("restore", str(number), text, True)])
-    raise InvalidInputError(f"no version of {uri} is whole: see what `verify` says of each")
-
-
-def _newest(uri: str, storage_options: dict[str, Any] | None) -> LanceDataset | None:
-    """The newest version; None if its manifest is damaged."""
-    try:
-        return lance_core.dataset(uri, storage_options=storage_options)
-    except CorruptFileError:
-        return None
-
-
-def _older_versions(
-    uri: str, newest: LanceDataset | None, storage_options: dict[str, Any] | None
-) -> list[int]:
-    """Numbers of all versions but the newest, newest first; reads no manifest."""
-    if newest is not None:
-        numbers = [reference["version"] for reference in newest.version_refs()]
-    else:
-        session = LanceFileSession(uri, storage_options)
-        names = [parse_manifest_name(path.rpartition("/")[2]) for path in session.list("_versions")]
-        # Without a scheme it is a detached version, which is not part of the history.
-        numbers = [name.version for name in names if name is not None and name.scheme is not None]
-    return sorted(numbers, reverse=True)[1:]

@@ -7,14 +7,18 @@ from typing import Any
 
 from lance_core.commands import one_line
 
+DELETION_FILE = "deletion file"
+"""What is damaged where the deleted rows of a fragment are not known."""
+
 
 @dataclass(frozen=True)
 class Problem:
     """Something of a table that is damaged or missing.
 
-    ``what``: ``"version"``, ``"fragment"``, ``"column"``, ``"row ids"`` or ``"index"``. ``name``:
-    the version, the id of the fragment, or the name of the index; of a column, the fragment and the
-    column. ``text``: the error, which names file, offset or field.
+    ``what``: ``"version"``, ``"fragment"``, ``"column"``, `DELETION_FILE`, ``"row ids"``,
+    ``"index"`` or ``"tag"``. ``name``: the version, the id of the fragment, or the name of the
+    index or tag; of a column, the fragment and the column. ``text``: the error, which names file,
+    offset or field.
     """
 
     what: str

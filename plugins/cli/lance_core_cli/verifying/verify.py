@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Literal
 
@@ -15,9 +15,10 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.fragment import LanceFragment
+from lance_core.indices import IndexDescription
 from lance_core_cli.stored_rows import stored_batches
 from lance_core_cli.verifying.indices import index_problems
-from lance_core_cli.verifying.problem import Problem, VerifyReport
+from lance_core_cli.verifying.problem import DELETION_FILE, Problem, VerifyReport
 
 Level = Literal["structure", "pages", "full"]
 LEVELS: tuple[Level, ...] = ("structure", "pages", "full")
@@ -37,8 +38,8 @@ def verify(
 
     Levels, each with all that those before it check:
 
-    - ``structure``: manifests can be read; all data and deletion files are there, have the fields
-      and rows that the manifest says, and row ids are unique.
+    - ``structure``: manifests and tags can be read; all data and deletion files are there, have the
+      fields and rows that the manifest says, and row ids are unique.
     - ``pages``: every page of every column is read and decoded, those of deleted rows and the bytes
       of blobs, too. A flipped bit that makes another valid value is not noticed: files have no
       checksums.
@@ -54,6 +55,10 @@ def verify(
     report = VerifyReport(table.uri, table.version, level)
     if other_versions:
         _check_versions(table, report)
+        _check_tags(table, report)
+    indices: list[IndexDescription] = []
+    with _noted(report, "version", str(table.version)):
+        indices = table.describe_indices()
     fragments = table.get_fragments()
     for done, fragment in enumerate(fragments):
         if _check_structure(fragment, report) and level != "structure":
@@ -64,7 +69,7 @@ def verify(
         with _noted(report, "row ids", "all"):
             table.validate()
     if level == "full":
-        _check_indices(table, report)
+        _check_indices(table, indices, report)
     return report
 
 
@@ -75,14 +80,25 @@ def _check_versions(table: LanceDataset, report: VerifyReport) -> None:
             table.checkout_version(reference["version"])
 
 
+def _check_tags(table: LanceDataset, report: VerifyReport) -> None:
+    """Each tag can be read, and so can the version that it names."""
+    for path in table.new_file_session().list("_refs/tags"):
+        name = path.rpartition("/")[2].removesuffix(".json")
+        with _noted(report, "tag", name):
+            table.checkout_version(name)
+
+
 def _check_structure(fragment: LanceFragment, report: VerifyReport) -> bool:
     """True if the files of the fragment agree with the manifest."""
     report.fragments += 1
     before = len(report.problems)
     identity = fragment.fragment_id
-    with _noted(report, "fragment", str(identity), fragment_id=identity):
-        fragment.validate()
-        report.rows += fragment.count_rows()
+    with _noted(report, DELETION_FILE, f"of fragment {identity}", fragment_id=identity):
+        fragment.delete_rows([])  # reads which are deleted, and changes nothing
+    if len(report.problems) == before:
+        with _noted(report, "fragment", str(identity), fragment_id=identity):
+            fragment.validate()
+            report.rows += fragment.count_rows()
     return len(report.problems) == before
 
 
@@ -102,9 +118,11 @@ def _decode(fragment: LanceFragment, columns: list[str] | None) -> int:
     return sum(batch.nbytes for batch in stored_batches(fragment, columns))
 
 
-def _check_indices(table: LanceDataset, report: VerifyReport) -> None:
-    rows_are_whole = report.is_whole
-    for index in table.describe_indices():
+def _check_indices(
+    table: LanceDataset, indices: Iterable[IndexDescription], report: VerifyReport
+) -> None:
+    rows_are_whole = not any(problem.fragment_id is not None for problem in report.problems)
+    for index in indices:
         report.indices += 1
         try:
             with _noted(report, "index", index.name):

@@ -70,9 +70,12 @@ def indices_of(snapshot: Snapshot) -> tuple[IndexMetadata, ...]:
     """All indices of a version except those of the table's internal state.
 
     Indices of tables before 0.20 have no details, nor have those that were built in parts; their
-    types are recognised by their files.
+    types are recognised by their files. Raises `CorruptFileError`.
     """
-    stored = parse_index_section(snapshot.file.index_section)
+    try:
+        stored = parse_index_section(snapshot.file.index_section)
+    except CorruptFileError as error:
+        raise error.at(snapshot.location.path) from None
     return tuple(with_known_type(snapshot, index) for index in stored if not is_system_index(index))
 
 
