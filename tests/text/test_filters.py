@@ -53,6 +53,7 @@ def test_the_best_rows_that_satisfy_a_filter(
     table: lance.LanceDataset, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tune(monkeypatch, ranking=WAYS[way])
+    table = lance.dataset(table.uri)  # that remembers no filter
     for query in (MatchQuery("w3 w5", "t"), PhraseQuery("w1 w2", "t")):
         every = answer(table, query)
         assert len(every) > LIMIT

@@ -74,6 +74,7 @@ def test_a_filter_never_costs_rows(
     numbers = WAYS[way]
     if numbers:
         tune(monkeypatch, ranking=numbers)
+    table = lance.dataset(table.uri)  # that remembers no filter
     query = {"column": "v", "q": matrix[0], "k": K, "refine_factor": 60, "minimum_nprobes": 6}
     scanner = table.scanner(["id"], filter, nearest=query)
     assert scanner.to_table()["id"].to_pylist() == nearest_ids(table, query, filter)

@@ -298,6 +298,10 @@ class Ranking:
     """Bytes of the columns of a filter from which an index first ranks without it, and only the
     best rows are tested: to test all takes longer than a search. Benchmark: ``vectors``."""
 
+    tested_rows: int = 1 << 13
+    """Maximum rows of a query for which a filter is tested after they are ranked: to read their
+    columns takes as long as to read those of many more rows. Benchmark: ``text``."""
+
     cheap_bytes: int = 1 << 20
     deep_rows: int = 1 << 9
     """As `tested_bytes`, for a query for which an index ranks so many rows in about the time of

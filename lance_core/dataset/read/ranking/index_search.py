@@ -74,7 +74,7 @@ class IndexSearch:
         """True if the filter is tested for the best rows first."""
         rows, numbers = self._filter_rows, tuning().ranking
         fields = self._covered.filter_fields if rows.are_tested else ()
-        if not fields or rows.are_known or self._num_tested > numbers.few_rows:
+        if not fields or rows.are_known or self._num_tested > numbers.tested_rows:
             return False
         size = self._num_rows(self._covered) * probable_bytes(fields)
         if size >= numbers.tested_bytes:
