@@ -18,15 +18,18 @@ def add_table(parser: argparse.ArgumentParser) -> None:
     add_storage_option(parser)
 
 
-def add_storage_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option ``--option NAME=VALUE``, which may be given several times."""
+def add_storage_option(
+    parser: argparse.ArgumentParser, name: str = "option", what: str = "storage option"
+) -> None:
+    """Add the option ``--NAME NAME=VALUE``, which may be given several times."""
     parser.add_argument(
-        "--option",
+        f"--{name}",
+        dest=name,
         action="append",
         type=_option,
         default=[],
         metavar="NAME=VALUE",
-        help="storage option; may be given several times",
+        help=f"{what}; may be given several times",
     )
 
 
@@ -35,9 +38,9 @@ def open_table(options: argparse.Namespace) -> LanceDataset:
     return dataset(options.table, options.version, storage_options=storage_options(options))
 
 
-def storage_options(options: argparse.Namespace) -> dict[str, Any]:
-    """What users gave by ``--option``, secrets wrapped. Raises `InvalidInputError`."""
-    named = {name: value for pair in options.option for name, value in pair.items()}
+def storage_options(options: argparse.Namespace, name: str = "option") -> dict[str, Any]:
+    """What users gave by `add_storage_option`, secrets wrapped. Raises `InvalidInputError`."""
+    named = {key: value for pair in getattr(options, name) for key, value in pair.items()}
     if "" in named:
         raise InvalidInputError("a storage option must have the form NAME=VALUE")
     return named

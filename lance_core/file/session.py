@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -82,6 +83,10 @@ class LanceFileSession:
         """The paths of all files below the folder ``path``, at any depth."""
         return [file.path for file in self._store.list(_folder(path))]
 
+    def file_sizes(self, path: str | None = None) -> dict[str, int]:
+        """The bytes of all files below the folder ``path``, at any depth, by path."""
+        return {file.path: file.size for file in self._store.list(_folder(path))}
+
     def list_with_delimiter(self, path: str | None = None) -> ListResult:
         """The folders and files directly in the folder ``path``."""
         folder = _folder(path)
@@ -108,6 +113,12 @@ class LanceFileSession:
         self._store.head(path)
         self._store.delete(path)
 
+    def copy_file(self, path: str, target: LanceFileSession) -> None:
+        """Copy a file to the same path of another session, 8 MiB at a time."""
+        with target._store.open_writer(path) as writer:
+            for part in self._parts(path):
+                writer.write(part)
+
     def upload_file(self, local_path: str | Path, remote_path: str) -> None:
         """Copy a local file to ``remote_path``."""
         with Path(local_path).open("rb") as source, self._store.open_writer(remote_path) as target:
@@ -116,12 +127,15 @@ class LanceFileSession:
 
     def download_file(self, remote_path: str, local_path: str | Path) -> None:
         """Copy the file at ``remote_path`` to the local file ``local_path``."""
-        size = self._store.head(remote_path).size
         with Path(local_path).open("wb") as target:
-            for start in range(0, size, _COPY_BYTES):
-                byte_range = ByteRange(start, min(start + _COPY_BYTES, size))
-                (part,) = self._store.get_ranges(remote_path, [byte_range])
+            for part in self._parts(remote_path):
                 target.write(part)
+
+    def _parts(self, path: str) -> Iterator[pa.Buffer]:
+        size = self._store.head(path).size
+        for start in range(0, size, _COPY_BYTES):
+            byte_range = ByteRange(start, min(start + _COPY_BYTES, size))
+            yield from self._store.get_ranges(path, [byte_range])
 
 
 def _folder(path: str | None) -> str:

@@ -66,8 +66,8 @@ KNOWN_PLUGINS = (
     KnownPlugin(
         "cli",
         commands=(
-            *("count", "diff", "export", "files", "head", "import", "indices", "repair", "schema"),
-            *("stats", "verify", "versions"),
+            *("copy", "count", "diff", "export", "files", "head", "import", "indices", "repair"),
+            *("schema", "stats", "verify", "versions"),
         ),
     ),
     KnownPlugin(

@@ -30,6 +30,10 @@ _COMMANDS = {
         "show how a damaged table can be mended, and with --apply do it in one commit",
         "repairing.command:Repair",
     ),
+    "copy": (
+        "copy a table with all versions, tags, branches and indices to another place",
+        "copying.command:Copy",
+    ),
     "export": ("write rows of a table to a file of Parquet, CSV or Arrow", "exchange:Export"),
     "import": ("write the rows of a file of Parquet, CSV or Arrow to a table", "exchange:Import"),
 }
@@ -38,7 +42,7 @@ _COMMANDS = {
 
 @hookimpl
 def lance_commands() -> list[CommandSpec]:
-    """Commands that look at tables, verify and repair them, and copy rows to and from files."""
+    """Commands that look at tables, verify and repair them, and copy tables and rows."""
     return [
         CommandSpec(name=name, summary=summary, factory=f"lance_core_cli.{path}")
         for name, (summary, path) in _COMMANDS.items()

@@ -1,0 +1,1 @@
+"""`copy_table` copies a table with all its versions from one store to another."""
