@@ -46,7 +46,10 @@ from lance_core.dataset.api import dataset as dataset
 from lance_core.dataset.api import write_dataset as write_dataset
 from lance_core.dataset.merge_insert import MergeInsertBuilder as MergeInsertBuilder
 from lance_core.dataset.values.progress import IndexProgress as IndexProgress
+from lance_core.debug import simd_info as simd_info
 from lance_core.imports.as_lance import install_as_lance as install_as_lance
+from lance_core.lance import FtsToken as FtsToken
+from lance_core.lance import tokenize as tokenize
 from lance_core.log import set_logger as set_logger
 from lance_core.schema import json_to_schema as json_to_schema
 from lance_core.schema import schema_to_json as schema_to_json

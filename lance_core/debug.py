@@ -1,13 +1,26 @@
-"""Texts of what a version stores, for looking at a table by hand. Their form may change."""
+"""Texts of what a version stores, for looking at a table by hand. Their form may change.
+
+And `simd_info`, of the processor.
+"""
 
 from __future__ import annotations
 
+import platform
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 if TYPE_CHECKING:
     from lance_core.dataset import FragmentMetadata, LanceDataset
 
-__all__ = ["format_fragment", "format_manifest", "format_schema", "list_transactions"]
+__all__ = [
+    "format_fragment",
+    "format_manifest",
+    "format_schema",
+    "list_transactions",
+    "simd_info",
+]
 
 RULE = "-" * 40
 
@@ -48,3 +61,28 @@ def list_transactions(dataset: LanceDataset, max_transactions: int = 10) -> list
         "(not recorded)" if transaction is None else repr(transaction)
         for transaction in transactions
     ]
+
+
+FEATURES = (
+    *("sse2", "sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "avx", "avx2", "fma", "f16c"),
+    *("bmi1", "bmi2", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
+)
+"""Features of processors that `simd_info` lists."""
+
+_FLAGS = {"sse3": "pni", "sse4.1": "sse4_1", "sse4.2": "sse4_2"}
+"""The names that Linux has for some of `FEATURES`."""
+
+
+def simd_info() -> dict[str, str | list[str]]:
+    """The vector instructions of this processor.
+
+    ``tier``: those that Arrow uses, such as "avx2". ``target_arch``: the kind of processor.
+    ``host_features``: those of `FEATURES` that it has; only Linux says so.
+    """
+    cpu = Path("/proc/cpuinfo")
+    flags = set(cpu.read_text().split()) if cpu.exists() else set()
+    return {
+        "tier": pa.runtime_info().simd_level,
+        "target_arch": platform.machine(),
+        "host_features": [name for name in FEATURES if _FLAGS.get(name, name) in flags],
+    }

@@ -2,6 +2,7 @@
 
 from lance_core.dataset import (
     BatchUDF,
+    Bitmap,
     DataFile,
     DeletionFile,
     FragmentMetadata,
@@ -10,6 +11,8 @@ from lance_core.dataset import (
     RowChangeCommit,
     RowChangeCounts,
     RowChanges,
+    RowDatasetVersionMeta,
+    RowIdMeta,
     RowIdSequence,
     Session,
     discard_fragments,
@@ -21,6 +24,7 @@ from lance_core.dataset.write.fragment_writer import DEFAULT_MAX_BYTES_PER_FILE
 __all__ = [
     "DEFAULT_MAX_BYTES_PER_FILE",
     "BatchUDF",
+    "Bitmap",
     "DataFile",
     "DeletionFile",
     "FragmentMetadata",
@@ -31,6 +35,8 @@ __all__ = [
     "RowChangeCommit",
     "RowChangeCounts",
     "RowChanges",
+    "RowDatasetVersionMeta",
+    "RowIdMeta",
     "RowIdSequence",
     "Session",
     "discard_fragments",

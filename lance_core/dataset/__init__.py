@@ -40,19 +40,29 @@ if TYPE_CHECKING:
     from lance_core.dataset.tags import Tags
     from lance_core.dataset.values.auto_cleanup_options import AutoCleanupConfig
     from lance_core.dataset.values.base_path import DatasetBasePath
+    from lance_core.dataset.values.bitmap import Bitmap
     from lance_core.dataset.values.compaction import (
         CompactionCheck,
         CompactionMetrics,
         CompactionOptions,
     )
     from lance_core.dataset.values.fragment_metadata import DataFile, DeletionFile, FragmentMetadata
-    from lance_core.dataset.values.index import Index, IndexFile
-    from lance_core.dataset.values.index_config import IndexConfig
+    from lance_core.dataset.values.index import Index, IndexFile, IndexSegment
+    from lance_core.dataset.values.index_config import IndexConfig, SupportedDistributedIndices
+    from lance_core.dataset.values.listings import (
+        Branch,
+        DatasetStats,
+        Tag,
+        Version,
+        VersionRef,
+    )
     from lance_core.dataset.values.operations import LanceOperation
     from lance_core.dataset.values.row_id_sequence import RowIdSequence
+    from lance_core.dataset.values.row_metadata import RowDatasetVersionMeta, RowIdMeta
     from lance_core.dataset.values.transaction import LANCE_COMMIT_MESSAGE_KEY, Transaction
     from lance_core.dataset.write.commit_batch import BulkCommitResult
     from lance_core.dataset.write.delete import DeleteResult
+    from lance_core.dataset.write.merge_insert.merge import ExecuteResult
     from lance_core.dataset.write.row_changes import RowChangeCommit, RowChangeCounts, RowChanges
     from lance_core.dataset.write.schema_evolution.alter_columns import AlterColumn
     from lance_core.dataset.write.schema_evolution.udf import (
@@ -71,10 +81,12 @@ __all__ = [
     "AutoCleanupConfig",
     "BatchUDF",
     "BatchUDFCheckpoint",
+    "Bitmap",
     "Blob",
     "BlobArray",
     "BlobColumn",
     "BlobFile",
+    "Branch",
     "Branches",
     "BulkCommitResult",
     "CleanupCandidateFile",
@@ -93,8 +105,10 @@ __all__ = [
     "DatasetBasePath",
     "DatasetDelta",
     "DatasetOptimizer",
+    "DatasetStats",
     "DeleteResult",
     "DeletionFile",
+    "ExecuteResult",
     "FieldStatistics",
     "FragmentMetadata",
     "FragmentSession",
@@ -102,6 +116,7 @@ __all__ = [
     "IndexConfig",
     "IndexFile",
     "IndexInformation",
+    "IndexSegment",
     "LanceDataset",
     "LanceFragment",
     "LanceOperation",
@@ -113,6 +128,8 @@ __all__ = [
     "RowChangeCommit",
     "RowChangeCounts",
     "RowChanges",
+    "RowDatasetVersionMeta",
+    "RowIdMeta",
     "RowIdSequence",
     "ScanSplit",
     "ScanStatistics",
@@ -120,10 +137,14 @@ __all__ = [
     "Session",
     "SqlQuery",
     "SqlQueryBuilder",
+    "SupportedDistributedIndices",
+    "Tag",
     "TaggedRecordBatch",
     "Tags",
     "Transaction",
     "UpdateResult",
+    "Version",
+    "VersionRef",
     "batch_udf",
     "blob_array",
     "blob_field",
@@ -139,9 +160,10 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """Import a public name on first access, so that `import lance_core` stays fast."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from lance_core.imports.on_demand import import_module
 
+    if name not in __all__:
+        provided = import_module("lance_core.imports.provided_names").provided
+        return provided(__name__, "DocumentGranularity", "FullTextQuery")(name)
     homes = import_module("lance_core.dataset.exports").HOMES
     return getattr(import_module(homes[name]), name)

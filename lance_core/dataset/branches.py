@@ -9,8 +9,8 @@ can be deleted.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from lance_core.commits import refs
 from lance_core.dataset.maintenance.clone import clone_to, with_handler_of
@@ -18,7 +18,7 @@ from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.open_table import Reference
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, TableRoot
-from lance_core.dataset.tags import Ordered, by_number, target_of
+from lance_core.dataset.tags import by_number, target_of
 from lance_core.errors import (
     CommitUnknownError,
     DatasetExistsError,
@@ -29,6 +29,9 @@ from lance_core.plugins.handler_choice import MARKER
 from lance_core.store.base import ObjectStore
 from lance_core.table.refs import Branch, branch_path, check_branch_name
 
+if TYPE_CHECKING:
+    from lance_core.dataset.values import listings
+
 
 @short_tracebacks
 class Branches:
@@ -37,11 +40,11 @@ class Branches:
     def __init__(self, dataset: HasSnapshot) -> None:
         self._dataset = dataset
 
-    def list(self) -> dict[str, dict[str, Any]]:
+    def list(self) -> dict[str, listings.Branch]:
         """Each branch by name: its parent (None: main), the parent's version, time and metadata."""
         return {name: _described(b) for name, b in refs.list_branches(self._store).items()}
 
-    def list_ordered(self, order: str | None = None) -> Ordered:
+    def list_ordered(self, order: str | None = None) -> Sequence[tuple[str, listings.Branch]]:
         """The branches by the version they start from, highest first unless ``order`` is "asc"."""
         every = refs.list_branches(self._store)
         ordered = by_number(every, lambda branch: branch.parent_version, order)
@@ -119,7 +122,7 @@ def _leftovers(name: str) -> RefConflictError:
     )
 
 
-def _described(branch: Branch) -> dict[str, Any]:
+def _described(branch: Branch) -> listings.Branch:
     return {
         "parent_branch": branch.parent_branch,
         "branch_identifier": list(branch.identifier),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,7 @@ from lance_core.dataset.write import deletions
 from lance_core.dataset.write.fragment_writer import NO_LIMIT
 from lance_core.dataset.write.input import ReaderLike
 from lance_core.dataset.write.write import write_fragments
-from lance_core.errors import InvalidInputError, SchemaMismatchError
+from lance_core.errors import InvalidInputError, SchemaMismatchError, UnsupportedFeatureError
 from lance_core.imports.on_demand import lazy_module
 from lance_core.schema import Field, is_blob_v2
 from lance_core.schema.lance_schema import LanceSchema
@@ -171,6 +171,11 @@ class LanceFragment(ArrowInstance):
     def schema(self) -> pa.Schema:
         """The schema of the table."""
         return self._snapshot.schema.to_arrow()
+
+    @property
+    def partition_expression(self) -> NoReturn:
+        """Not supported, as in pylance: tables have no partitions."""
+        raise UnsupportedFeatureError("tables have no partitions")
 
     @property
     def physical_schema(self) -> pa.Schema:

@@ -10,6 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from lance_core.dataset.values.fragment_metadata import DataFile, file_of
+from lance_core.dataset.write.existing_file import described_file
 from lance_core.table.manifest.file import serialized_manifest
 
 
@@ -42,6 +44,10 @@ class InnerDataset:
     def count_deleted_rows(self) -> int:
         """The number of deleted rows in all fragments."""
         return sum(fragment.num_deletions for fragment in self._dataset.get_fragments())
+
+    def data_file(self, path: str, base_id: int | None = None) -> DataFile:
+        """What `DataFile.create` returns."""
+        return file_of(described_file(self._dataset.snapshot, path, base_id)[0])
 
     def take_scan(
         self,

@@ -16,7 +16,7 @@ from lance_core.dataset.values.transaction import Transaction, properties_of
 from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
 from lance_core.dataset.write.input import ReaderLike, to_reader
 from lance_core.dataset.write.merge_insert.join import Join
-from lance_core.dataset.write.merge_insert.merge import MergeResult, merge, write_merge
+from lance_core.dataset.write.merge_insert.merge import ExecuteResult, merge, write_merge
 from lance_core.dataset.write.merge_insert.new_columns import check_can_rewrite_columns
 from lance_core.dataset.write.merge_insert.plan import Matched, MergePlan, WriteMode, key_columns
 from lance_core.dataset.write.merge_insert.report import analysis, outline
@@ -161,7 +161,7 @@ class MergeInsertBuilder:
             raise UnsupportedFeatureError("merges do not support 'target_all_bases' yet")
         return self
 
-    def execute(self, data_obj: ReaderLike, *, schema: pa.Schema | None = None) -> MergeResult:
+    def execute(self, data_obj: ReaderLike, *, schema: pa.Schema | None = None) -> ExecuteResult:
         """Merge ``data_obj``, commit, and move the dataset to the new version.
 
         ``data_obj`` and ``schema``: see `lance_core.write_dataset`. A streamed source is kept in
@@ -180,7 +180,7 @@ class MergeInsertBuilder:
 
     def execute_uncommitted(
         self, data_obj: ReaderLike, *, schema: pa.Schema | None = None
-    ) -> tuple[Transaction, MergeResult]:
+    ) -> tuple[Transaction, ExecuteResult]:
         """Merge without a commit: the transaction for `LanceDataset.commit`, and the result.
 
         If the key columns are the table's unenforced primary key, its commit is refused after

@@ -11,6 +11,7 @@ from lance_core.lazy_dataclass import dataclass
 if TYPE_CHECKING:
     from lance_core.dataset.maintenance.indices import statistics as indices
     from lance_core.dataset.snapshot.snapshot import Snapshot
+    from lance_core.dataset.values import listings
 else:
     indices = lazy_module("lance_core.dataset.maintenance.indices.statistics")
 
@@ -37,7 +38,7 @@ class LanceStats:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
 
-    def dataset_stats(self, max_rows_per_group: int = 1024) -> dict[str, int]:
+    def dataset_stats(self, max_rows_per_group: int = 1024) -> listings.DatasetStats:
         """Counts of fragments, deleted rows, and fragments below ``max_rows_per_group`` rows."""
         snapshot = self._snapshot
         fragments = snapshot.manifest.fragments

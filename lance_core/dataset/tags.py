@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from lance_core.commits import refs
 from lance_core.commits.cleanup.pins import is_pin
@@ -22,12 +22,12 @@ from lance_core.errors import (
 from lance_core.store.base import ObjectStore
 from lance_core.table.refs import Tag
 
+if TYPE_CHECKING:
+    from lance_core.dataset.values import listings
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 R = TypeVar("R")
-
-Ordered = list[tuple[str, dict[str, Any]]]
-"""Pairs of a name and the properties of the tag or branch, in order."""
 
 
 @short_tracebacks
@@ -37,11 +37,11 @@ class Tags:
     def __init__(self, dataset: HasSnapshot) -> None:
         self._dataset = dataset
 
-    def list(self) -> dict[str, dict[str, Any]]:
+    def list(self) -> dict[str, listings.Tag]:
         """Each tag by name, with its branch (None: main), version, manifest bytes and metadata."""
         return {name: _described(tag) for name, tag in self._every().items()}
 
-    def list_ordered(self, order: str | None = None) -> Ordered:
+    def list_ordered(self, order: str | None = None) -> Sequence[tuple[str, listings.Tag]]:
         """The tags by version, highest first unless ``order`` is "asc"; equal versions by name."""
         ordered = by_number(self._every(), lambda tag: tag.version, order)
         return [(name, _described(tag)) for name, tag in ordered]
@@ -139,7 +139,7 @@ def target_of(snapshot: Snapshot, reference: Reference) -> refs.RefTarget:
     return refs.RefTarget(snapshot.version, open_table.branch_of(snapshot), size)
 
 
-def _described(tag: Tag) -> dict[str, Any]:
+def _described(tag: Tag) -> listings.Tag:
     return {
         "branch": tag.branch,
         "version": tag.version,

@@ -28,12 +28,15 @@ MODULES = {
 }
 
 HOMES = {
+    "FtsToken": "lance",
     "IndexProgress": "dataset.values.progress",
     "install_as_lance": "imports.as_lance",
     "json_to_schema": "schema",
     "sanitize_ts": "util",
     "schema_to_json": "schema",
     "set_logger": "log",
+    "simd_info": "debug",
+    "tokenize": "lance",
 }
 """The modules of names that `lance_core.dataset` does not have."""
 

@@ -6,8 +6,8 @@ models that it trains, `IvfModel` and `PqModel`, and `IndexFileVersion`.
 
 from typing import Any
 
-from lance_core.dataset.values.index import Index, IndexFile
-from lance_core.dataset.values.index_config import IndexConfig
+from lance_core.dataset.values.index import Index, IndexFile, IndexSegment
+from lance_core.dataset.values.index_config import IndexConfig, SupportedDistributedIndices
 from lance_core.dataset.values.index_description import IndexDescription, IndexSegmentDescription
 from lance_core.dataset.values.index_problem import IndexProblem
 from lance_core.imports.provided_names import provided
@@ -18,7 +18,9 @@ __all__ = [
     "IndexDescription",
     "IndexFile",
     "IndexProblem",
+    "IndexSegment",
     "IndexSegmentDescription",
+    "SupportedDistributedIndices",
 ]
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import logging
 import os
 
-LEVEL_VARIABLE = "LANCE_LOG"
+ENV_NAME_PYLANCE_LOGGING_LEVEL = LEVEL_VARIABLE = "LANCE_LOG"
 """A level, such as ``debug``, among comma-separated ``target=level`` of pylance's compiled part."""
 
-NAMES = {"pylance": "lance_core"}
+LOGGER = logging.getLogger("lance_core")
+"""The logger of this library."""
+
+NAMES = {"pylance": LOGGER.name}
 """Loggers of this library by the names that pylance's have."""
 
 FORMAT = "%(asctime)s %(name)s [%(levelname)s] %(filename)s:%(lineno)d %(funcName)s : %(message)s"

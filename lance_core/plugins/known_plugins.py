@@ -104,7 +104,7 @@ KNOWN_PLUGINS = (
             *("BooleanQuery", "BoostQuery", "CombinedFieldsQuery", "DocumentGranularity"),
             *("FullTextOperator", "FullTextQuery", "FullTextQueryType", "MatchQuery"),
             *("MultiMatchQuery", "Occur", "PhraseQuery", "hybrid"),
-            *("Explanation", "explain_score"),
+            *("Explanation", "FtsToken", "explain_score", "tokenize"),
         ),
     ),
     KnownPlugin(

@@ -14,7 +14,10 @@ CORE = {
     if path.is_relative_to(ROOT / "lance_core") and path.name not in ("__init__.py", "__main__.py")
 }
 
-AT_TWO_EDGES = {"DataFile", "DeletionFile", "IndexFile", "RowIdSequence", "Transaction"}
+AT_TWO_EDGES = {
+    *("Branch", "DataFile", "DeletionFile", "IndexFile", "RowIdSequence", "Tag", "Transaction"),
+    "Version",
+}
 """Classes that users know from pylance, named as the stored messages that they stand for."""
 
 PARTICIPLES = {

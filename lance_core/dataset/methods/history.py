@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from lance_core.dataset.snapshot import versions
     from lance_core.dataset.snapshot.open_table import Reference
     from lance_core.dataset.tags import Tags
+    from lance_core.dataset.values import listings
     from lance_core.dataset.values.transaction import Transaction
 else:
     _branches = lazy_module("lance_core.dataset.branches")
@@ -45,11 +46,11 @@ class HistoryMethods(DatasetBase):
         """The number of the newest version in the store."""
         return open_table.latest_location(self._snapshot.root).version
 
-    def versions(self) -> list[dict[str, Any]]:
+    def versions(self) -> list[listings.Version]:
         """Every version that can be opened, oldest first, with number, local time and totals."""
         return versions.describe_all(self._snapshot.root)
 
-    def get_version(self) -> dict[str, Any]:
+    def get_version(self) -> listings.Version:
         """The open version, with the keys of `versions`."""
         return versions.describe(VersionSummary.of(self._snapshot.manifest))
 
@@ -91,7 +92,7 @@ class HistoryMethods(DatasetBase):
         snapshot = self._snapshot
         return _delta.DatasetDelta.of(snapshot, compared_against, begin_version, end_version)
 
-    def version_refs(self) -> list[dict[str, int]]:
+    def version_refs(self) -> list[listings.VersionRef]:
         """The numbers of all versions of the open branch, oldest first; reads no manifest."""
         handler = self._snapshot.root.handler
         return [{"version": location.version} for location in handler.list_versions()]

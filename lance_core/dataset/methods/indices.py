@@ -6,9 +6,11 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+import pyarrow as pa
+
 from lance_core.dataset.mixin_base import DatasetBase
 from lance_core.dataset.short_tracebacks import short_tracebacks
-from lance_core.errors import InvalidInputError
+from lance_core.errors import InvalidInputError, warn_caller
 from lance_core.imports.on_demand import lazy_module
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from lance_core.dataset.maintenance.indices import describe as describing
     from lance_core.dataset.maintenance.indices import existing_segments, index_parts, statistics
     from lance_core.dataset.maintenance.indices import verify as verifying
+    from lance_core.dataset.read.sources.prefilter import fragment_reuse
     from lance_core.dataset.values.index import Index
     from lance_core.dataset.values.index_config import IndexConfig
     from lance_core.dataset.values.index_description import IndexDescription
@@ -28,6 +31,7 @@ else:
     existing_segments = lazy_module(f"{_FOLDER}.existing_segments")
     index_parts = lazy_module(f"{_FOLDER}.index_parts")
     statistics = lazy_module(f"{_FOLDER}.statistics")
+    fragment_reuse = lazy_module("lance_core.dataset.read.sources.prefilter.fragment_reuse")
     verifying = lazy_module(f"{_FOLDER}.verify")
 
 
@@ -245,6 +249,23 @@ class IndexMethods(DatasetBase):
         not use it, and all changes of the table keep it.
         """
         return describing.describe(self._snapshot)
+
+    def index_statistics(self, index_name: str) -> dict[str, Any]:
+        """As `LanceStats.index_stats` of ``stats``, with a warning: this name is deprecated."""
+        warn_caller(
+            "LanceDataset.index_statistics() is deprecated, use stats.index_stats()",
+            DeprecationWarning,
+        )
+        return statistics.index_statistics(self._snapshot, index_name)
+
+    def remap_row_addrs(self, addrs: pa.Array) -> pa.Array | None:
+        """Where rows (``_rowaddr``) are after compactions with ``defer_index_remap``.
+
+        Null for rows that a compaction left out. Addresses of a compaction that the indices have
+        caught up with since stay as they are. None without a fragment-reuse index. Raises
+        ``TypeError`` unless ``addrs`` are unsigned integers of 64 bits.
+        """
+        return fragment_reuse.remapped(self._snapshot, addrs)
 
     @property
     def has_index(self) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Unpack
+
+import pyarrow as pa
 
 from lance_core.dataset.mixin_base import DatasetBase
 from lance_core.dataset.short_tracebacks import short_tracebacks
@@ -17,13 +19,20 @@ from lance_core.store.secret import hide_secrets
 if TYPE_CHECKING:
     from lance_core.dataset import optimize as optimizing
     from lance_core.dataset.arguments import CleanupArguments, CleanupPlanArguments
-    from lance_core.dataset.maintenance import cleanup, drop, naming_migration, validate
+    from lance_core.dataset.maintenance import (
+        cleanup,
+        drop,
+        naming_migration,
+        table_files,
+        validate,
+    )
     from lance_core.dataset.maintenance.cleanup import CleanupExplanation, CleanupStats
 else:
     optimizing = lazy_module("lance_core.dataset.optimize")
     cleanup = lazy_module("lance_core.dataset.maintenance.cleanup")
     drop = lazy_module("lance_core.dataset.maintenance.drop")
     naming_migration = lazy_module("lance_core.dataset.maintenance.naming_migration")
+    table_files = lazy_module("lance_core.dataset.maintenance.table_files")
     validate = lazy_module("lance_core.dataset.maintenance.validate")
 
 
@@ -93,6 +102,26 @@ class MaintenanceMethods(DatasetBase):
         tagged = {k: v for k, v in options.items() if k != "delete_rate_limit"}
         chosen = _chosen(older_than, retain_versions, versions, delete_unverified)
         return cleanup.explain(self._snapshot, {**chosen, **tagged}, include_files, max_files)
+
+    def tracked_files(
+        self,
+        *,
+        min_version: int | None = None,
+        progress: Callable[[int, int | None], object] | None = None,
+    ) -> pa.RecordBatchReader:
+        """The files that versions of the open branch refer to, from ``min_version`` on, as batches.
+
+        The columns ``version``, ``base_uri``, ``path`` (below it) and ``type``: manifest, or data,
+        deletion, transaction or index file. A file of several versions is listed for each. Files of
+        blobs, and of indices of other tables, which pylance leaves out, are listed, too.
+        ``progress`` is called with the number of manifests that are done, and of all. Raises
+        `CorruptFileError`.
+        """
+        return table_files.referenced_files(self._snapshot, min_version, progress)
+
+    def all_files(self) -> pa.RecordBatchReader:
+        """The files below the table's root, as batches of ``base_uri``, ``path``, size and time."""
+        return table_files.present_files(self._snapshot)
 
     def migrate_manifest_paths_v2(self) -> None:
         """Rename the manifests to the V2 naming scheme, and open the newest version.

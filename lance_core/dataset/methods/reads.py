@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from lance_core.dataset.read.given_rows import row_addresses
     from lance_core.dataset.read.given_rows import take_blobs as blob_take
     from lance_core.dataset.sql_query import SqlQueryBuilder
+    from lance_core.dataset.values import bitmap
 else:
+    bitmap = lazy_module("lance_core.dataset.values.bitmap")
     row_addresses = lazy_module("lance_core.dataset.read.given_rows.row_addresses")
     fragments = lazy_module("lance_core.dataset.fragment")
     queries = lazy_module("lance_core.dataset.sql_query")
@@ -222,9 +224,44 @@ class ReadMethods(DatasetBase):
         ordered = preserve_order is not False
         return blob_take.read_blob_ranges(self._snapshot, blob_column, requests, selector, ordered)
 
-    def join(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def join(  # noqa: PLR0913, PLR0917 (the arguments are those of pyarrow)
+        self,
+        right_dataset: object,
+        keys: object,
+        right_keys: object = None,
+        join_type: str = "left outer",
+        left_suffix: str | None = None,
+        right_suffix: str | None = None,
+        coalesce_keys: bool = True,
+        use_threads: bool = True,
+    ) -> NoReturn:
         """Not supported, as in pylance; join the results of scans."""
         raise UnsupportedFeatureError("datasets cannot be joined: join the results of scans")
+
+    def join_asof(
+        self,
+        right_dataset: object,
+        on: str,
+        by: object,
+        tolerance: int,
+        right_on: str | None = None,
+        right_by: object = None,
+    ) -> NoReturn:
+        """Not supported, see `join`."""
+        self.join(right_dataset, by)
+
+    def filter(self, expression: pc.Expression) -> NoReturn:
+        """Not supported, as in pylance; scans have a ``filter``."""
+        raise UnsupportedFeatureError("datasets cannot be filtered: use the filter of a scan")
+
+    def sort_by(self, sorting: object, **kwargs: object) -> NoReturn:
+        """Not supported, as in pylance; scans have an ``order_by``."""
+        raise UnsupportedFeatureError("datasets cannot be sorted: use the order_by of a scan")
+
+    @property
+    def partition_expression(self) -> NoReturn:
+        """Not supported, as in pylance: tables have no partitions."""
+        raise UnsupportedFeatureError("tables have no partitions")
 
     def sample(
         self, num_rows: int, columns: Columns = None, randomize_order: bool = True
@@ -255,9 +292,9 @@ class ReadMethods(DatasetBase):
             raise InvalidInputError("get_fragments() does not support filter yet")
         return fragments.LanceFragment.all_of(self)
 
-    def fragment_ids(self) -> frozenset[int]:
+    def fragment_ids(self) -> bitmap.Bitmap:
         """Ids of the fragments; reads only the manifest."""
-        return frozenset(self._snapshot.manifest.fragments.ids)
+        return bitmap.Bitmap(self._snapshot.manifest.fragments.ids)
 
     def get_fragment(self, fragment_id: int) -> LanceFragment | None:
         """The fragment with this id, None if there is none."""

@@ -60,6 +60,10 @@ class Session:
 
         self._limits = index_cache_size_bytes, metadata_cache_size_bytes
 
+    def index_cache_size_bytes(self) -> int:
+        """The bytes of the open indices."""
+        return self.indices.total
+
     # Stores and base paths belong to the keys: sessions may serve several tables. A store has
     # the credentials with which the files of an item are read later. Each cache is created at its
     # first use, because most tables are opened for one or two kinds of reads.

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -29,10 +29,13 @@ from lance_core.table.manifest.version_summary import SummaryReader, VersionSumm
 from lance_core.table.paths import DETACHED, manifest_path
 from lance_core.table.transactions.transaction import Transaction as StoredTransaction
 
+if TYPE_CHECKING:
+    from lance_core.dataset.values import listings
+
 _EPOCH = datetime(1970, 1, 1)
 
 
-def describe_all(root: TableRoot) -> list[dict[str, Any]]:
+def describe_all(root: TableRoot) -> list[listings.Version]:
     """Every attached version, oldest first; reads all manifests."""
     reader, described = SummaryReader(), []
     locations = root.handler.list_versions()
@@ -52,7 +55,7 @@ def describe_all(root: TableRoot) -> list[dict[str, Any]]:
     return described
 
 
-def describe(summary: VersionSummary) -> dict[str, Any]:
+def describe(summary: VersionSummary) -> listings.Version:
     """The version's number, local time (without a zone) and totals as text, like in pylance."""
     return {
         "version": summary.version,

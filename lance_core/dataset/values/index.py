@@ -83,6 +83,10 @@ class Index:
         )
 
 
+IndexSegment = Index
+"""A segment of an index, as commits take it."""
+
+
 def to_uuid(text: str) -> uuids.UUID:
     """The UUID of an index, parsed from ``text``; raises `InvalidInputError` for other text."""
     try:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.dataset.values.row_metadata import RowIdMeta
 from lance_core.errors import InvalidInputError
 from lance_core.table.row_ids import row_ids as stored
 
@@ -41,9 +42,9 @@ class RowIdSequence:
         sequence._ids = stored.RowIdSequence.from_bytes(metadata)
         return sequence
 
-    def to_inline_metadata(self) -> bytes:
+    def to_inline_metadata(self) -> RowIdMeta:
         """The value for a fragment's ``row_id_meta``."""
-        return self._ids.to_bytes()
+        return RowIdMeta(self._ids.to_bytes())
 
     def to_pyarrow(self) -> pa.UInt64Array:
         """The ids in order."""

@@ -1,4 +1,4 @@
-"""A fragment from a data file that somebody else has written into the table's data folder."""
+"""Data files that somebody else has written into the table's data folder, and their fragments."""
 
 from __future__ import annotations
 
@@ -14,13 +14,23 @@ from lance_core.table.paths import data_file_path
 
 
 def fragment_of_file(snapshot: Snapshot, name: str, fragment_id: int) -> Fragment:
-    """The fragment with the rows of the file ``name``, whose columns are matched by name.
+    """The fragment with the rows of the file ``name``; raises like `described_file`."""
+    file, rows = described_file(snapshot, name)
+    return Fragment(fragment_id, (file,), physical_rows=rows)
 
-    Raises `SchemaMismatchError` for columns that the table does not have, `UnsupportedFeatureError`
-    for a file of version 0.1, and `ObjectNotFoundError` without such a file.
+
+def described_file(
+    snapshot: Snapshot, name: str, base_id: int | None = None
+) -> tuple[DataFile, int]:
+    """The metadata of the file ``name``, whose columns are matched by name, and its rows.
+
+    ``base_id``: the base path that it is in, by default the table. Raises `SchemaMismatchError` for
+    columns that the table does not have, `UnsupportedFeatureError` for a file of version 0.1, and
+    `ObjectNotFoundError` without such a file.
     """
-    root = snapshot.root
-    reader = FileReader.open(root.store, data_file_path(name), registry=root.registry)
+    base = snapshot.base(base_id)
+    path = data_file_path(name) if base is None or base.is_dataset_root else name
+    reader = FileReader.open(snapshot.store_of(base), path, registry=snapshot.root.registry)
     metadata, stored = reader.metadata, reader.schema
     append_schema(snapshot.schema, stored.to_arrow())
     columns = column_of(stored.fields, metadata.version)
@@ -34,8 +44,9 @@ def fragment_of_file(snapshot: Snapshot, name: str, fragment_id: int) -> Fragmen
         file_major_version=major,
         file_minor_version=minor,
         file_size_bytes=metadata.size,
+        base_id=base_id,
     )
-    return Fragment(fragment_id, (file,), physical_rows=reader.num_rows)
+    return file, reader.num_rows
 
 
 def _ids(stored: Sequence[Field], table: Sequence[Field]) -> Iterator[tuple[int, int]]:

@@ -70,10 +70,12 @@ def lance_sql_functions() -> Iterable[SqlFunctionSpec]:
 
 @hookimpl
 def lance_tools() -> Iterable[ToolSpec]:
-    """Queries, and what explains and combines their scores."""
+    """Queries, what explains and combines their scores, and the terms of a text."""
     return (
         ToolSpec("lance_core_text.explain_score:explain_score"),
         ToolSpec("lance_core_text.hybrid:hybrid"),
         ToolSpec("lance_core_text.scoring.explanation:Explanation"),
+        ToolSpec("lance_core_text.tokenize:FtsToken"),
+        ToolSpec("lance_core_text.tokenize:tokenize"),
         *(ToolSpec(f"lance_core_text.queries.full_text:{name}") for name in _QUERIES),
     )

@@ -33,7 +33,7 @@ from lance_core.table.transactions.operations import Update
 from lance_core.table.transactions.transaction import Transaction
 
 
-class MergeResult(TypedDict):
+class ExecuteResult(TypedDict):
     """The result of a merge."""
 
     num_inserted_rows: int
@@ -47,7 +47,7 @@ class MergeWork:
 
     transaction: Transaction
     inserted: InsertedKeys | None
-    result: MergeResult
+    result: ExecuteResult
 
 
 def merge(
@@ -57,14 +57,14 @@ def merge(
     folder: TemporaryFolder,
     budget: float,
     environment: Environment = SYSTEM,
-) -> tuple[Snapshot, MergeResult]:
+) -> tuple[Snapshot, ExecuteResult]:
     """Merge ``source`` into the table, and commit a new version, even without any change.
 
     Raises `MergeError` for matches that must not be, the errors of writing, and those of
     `commit_transaction`; after all but `CommitUnknownError` the written files are removed.
     """
 
-    def attempt(version: Snapshot, options: CommitOptions) -> tuple[Snapshot, MergeResult]:
+    def attempt(version: Snapshot, options: CommitOptions) -> tuple[Snapshot, ExecuteResult]:
         version.root.check_can_commit()
         join = Join(version, plan, source.for_table(version.schema, plan), folder, budget)
         with discard_on_failure(version.root) as files:
@@ -114,7 +114,7 @@ def _work(
     num_deleted: int,
     environment: Environment,
 ) -> MergeWork:
-    result = MergeResult(
+    result = ExecuteResult(
         num_inserted_rows=sum(len(decision.inserts) for decision in decisions),
         num_updated_rows=sum(len(decision.updates) for decision in decisions),
         num_deleted_rows=num_deleted,

@@ -9,6 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from lance_core.byte_ranges import ByteRange
 from lance_core.concurrency.lru_cache import LruCache
 from lance_core.dataset.snapshot.snapshot import Snapshot
@@ -68,6 +70,18 @@ def fragment_reuse(snapshot: Snapshot) -> FragmentReuse:
     if index is None:
         return _NONE
     return _kept.get((snapshot.root.base_uri, str(index.uuid)), lambda: _read(snapshot, index))
+
+
+def remapped(snapshot: Snapshot, addresses: pa.Array) -> pa.Array | None:
+    """The addresses of rows now; see `LanceDataset.remap_row_addrs`."""
+    if not isinstance(addresses, pa.Array) or addresses.type != pa.uint64():
+        raise TypeError(f"row addresses are a pyarrow.UInt64Array, not {type(addresses).__name__}")
+    if reuse_index(snapshot) is None:
+        return None
+    rows = addresses.fill_null(0).to_numpy(zero_copy_only=False)
+    new, is_live = fragment_reuse(snapshot).map.moved(rows)
+    is_null = addresses.is_null().to_numpy(zero_copy_only=False)
+    return pa.array(new, pa.uint64(), mask=is_null | ~is_live)
 
 
 def reuse_index(snapshot: Snapshot) -> IndexMetadata | None:
