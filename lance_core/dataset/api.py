@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lance_core.dataset.snapshot.open_table import VersionLike
     from lance_core.dataset.snapshot.snapshot import Target
     from lance_core.dataset.write.input import ReaderLike
-    from lance_core.dataset.write.write import WriteArguments
+    from lance_core.dataset.write.write import AllWriteArguments
 
 
 def dataset(
@@ -64,7 +64,7 @@ def write_dataset(
     uri: Target | None = None,
     schema: pa.Schema | None = None,
     mode: Mode | None = "create",
-    **arguments: Unpack[WriteArguments],
+    **arguments: Unpack[AllWriteArguments],
 ) -> LanceDataset:
     """Write rows to a table and return it at the version that contains them.
 

@@ -21,7 +21,7 @@ from lance_core.dataset.read.scan_metrics import StatisticsCallback
 from lance_core.dataset.read.scan_options import HasFragmentId
 from lance_core.dataset.read.sources.scan_splits import ScanSplit
 from lance_core.dataset.snapshot.session import Session
-from lance_core.dataset.write.write import WriteArguments
+from lance_core.dataset.write.write import AllWriteArguments
 
 Mode: TypeAlias = Literal["create", "append", "overwrite"]
 """What a write does with the rows that a table has."""
@@ -103,13 +103,57 @@ class ScanArguments(MoreScanArguments, total=False):
     batch_size: int | None
 
 
+class PandasArguments(ScanArguments, total=False):
+    """Of reads as a data frame: also those of `LanceScanner.to_pandas` and `pyarrow.Table`'s."""
+
+    blob_mode: Literal["lazy", "bytes", "descriptions"]
+    memory_pool: pa.MemoryPool | None
+    categories: Sequence[str] | None
+    strings_to_categorical: bool
+    zero_copy_only: bool
+    integer_object_nulls: bool
+    date_as_object: bool
+    timestamp_as_object: bool
+    use_threads: bool
+    deduplicate_objects: bool
+    ignore_metadata: bool
+    safe: bool
+    split_blocks: bool
+    self_destruct: bool
+    maps_as_pydicts: Literal["lossy", "strict"] | None
+    types_mapper: Callable[[pa.DataType], object] | None
+    coerce_temporal_nanoseconds: bool
+
+
+class FragmentPandasArguments(PandasArguments, total=False):
+    """The same of a fragment, whose reads name only ``columns``."""
+
+    filter: str | pc.Expression | None
+
+
+class NearestArguments(TypedDict, total=False):
+    """Of `ScannerBuilder.nearest`, beside those that it names: keys of ``nearest`` in scans."""
+
+    metric: str | None
+    nprobes: int | None
+    minimum_nprobes: int | None
+    maximum_nprobes: int | None
+    refine_factor: int | None
+    use_index: bool
+    ef: int | None
+    query_parallelism: int | None
+    approx_mode: Literal["fast", "normal", "accurate"]
+    distance_range: tuple[float | None, float | None] | None
+    search_effort: float | None
+
+
 class FragmentScanArguments(ScanArguments, total=False):
     """Of reads of a fragment, which name only ``columns``."""
 
     filter: str | pc.Expression | None
 
 
-class InsertArguments(WriteArguments, total=False):
+class InsertArguments(AllWriteArguments, total=False):
     """Of `LanceDataset.insert`, beside the mode."""
 
     schema: pa.Schema | None

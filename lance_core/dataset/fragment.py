@@ -23,7 +23,7 @@ from lance_core.dataset.values.progress import ProgressOfFragment
 from lance_core.dataset.write import deletions
 from lance_core.dataset.write.fragment_writer import NO_LIMIT
 from lance_core.dataset.write.input import ReaderLike
-from lance_core.dataset.write.write import write_fragments
+from lance_core.dataset.write.write import AllWriteArguments, write_fragments
 from lance_core.errors import InvalidInputError, SchemaMismatchError, UnsupportedFeatureError
 from lance_core.imports.on_demand import lazy_module
 from lance_core.schema import Field, is_blob_v2
@@ -36,7 +36,11 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow.compute as pc
 
-    from lance_core.dataset.arguments import FragmentScanArguments, HeadArguments
+    from lance_core.dataset.arguments import (
+        FragmentPandasArguments,
+        FragmentScanArguments,
+        HeadArguments,
+    )
     from lance_core.dataset.write import existing_file
     from lance_core.dataset.write.schema_evolution import add_columns as adding
     from lance_core.dataset.write.schema_evolution import merge as merging
@@ -111,7 +115,7 @@ class LanceFragment(ArrowInstance):
         schema: pa.Schema | None = None,
         *,
         mode: str = "append",
-        **options: Any,
+        **options: Unpack[AllWriteArguments],
     ) -> FragmentMetadata:
         """Write all rows as one data file of a new fragment, without committing it.
 
@@ -119,15 +123,17 @@ class LanceFragment(ArrowInstance):
         assigns a new id. See `write_fragments` for the other options. Raises
         `SchemaMismatchError` if there are no rows.
         """
-        hide_secrets_in(options)
-        if fragment_id and options.get("progress") is not None:
-            options["progress"] = ProgressOfFragment(options["progress"], fragment_id)
+        hide_secrets_in(options)  # type: ignore[arg-type]  # a TypedDict is a dictionary, too
+        progress = options.get("progress")
+        if fragment_id and progress is not None:
+            options["progress"] = ProgressOfFragment(progress, fragment_id)
+        options["max_rows_per_file"] = options["max_bytes_per_file"] = NO_LIMIT
         written = write_fragments(
             data,
             dataset_uri,
             schema,
             mode=mode,
-            **{**options, "max_rows_per_file": NO_LIMIT, "max_bytes_per_file": NO_LIMIT},
+            **options,
         )
         if not isinstance(written, list) or len(written) != 1:
             raise SchemaMismatchError("a fragment cannot be made of no rows")
@@ -233,7 +239,9 @@ class LanceFragment(ArrowInstance):
         """The rows as record batches; see `LanceDataset.scanner` for the options."""
         return self.scanner(columns=columns, **options).to_batches()
 
-    def to_pandas(self, columns: Columns = None, **options: Any) -> pd.DataFrame:
+    def to_pandas(
+        self, columns: Columns = None, **options: Unpack[FragmentPandasArguments]
+    ) -> pd.DataFrame:
         """The rows as a data frame; see `LanceDataset.to_pandas` for the options."""
         of_scan, of_pandas = split_options(options)
         return self.scanner(columns=columns, **of_scan).to_pandas(**of_pandas)

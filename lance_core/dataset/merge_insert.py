@@ -193,6 +193,16 @@ class MergeInsertBuilder:
                 work = write_merge(join, files)
         return Transaction.of(work.transaction), work.result
 
+    def execute_batches(self, new_data: ReaderLike) -> ExecuteResult:
+        """As `execute`, under pylance's name for data in memory."""
+        return self.execute(new_data)
+
+    def execute_uncommitted_batches(
+        self, new_data: ReaderLike
+    ) -> tuple[Transaction, ExecuteResult]:
+        """As `execute_uncommitted`."""
+        return self.execute_uncommitted(new_data)
+
     def explain_plan(self, schema: pa.Schema | None = None, verbose: bool = False) -> str:
         """The steps of the merge of a source with ``schema``, by default the table's."""
         snapshot = self._dataset.snapshot
@@ -216,6 +226,10 @@ class MergeInsertBuilder:
                 return analysis(join, files)
             finally:
                 files.discard()
+
+    def analyze_plan_batches(self, new_data: ReaderLike) -> str:
+        """As `analyze_plan`."""
+        return self.analyze_plan(new_data)
 
     @property
     def _version(self) -> FileVersion:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 from lance_core.dataset.fragment import LanceFragment
 from lance_core.dataset.mixin_base import DatasetBase
@@ -18,6 +18,7 @@ from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFe
 if TYPE_CHECKING:
     import pyarrow.compute as pc
 
+    from lance_core.dataset.arguments import NearestArguments
     from lance_core.dataset.read.scan_metrics import StatisticsCallback
 
 
@@ -200,7 +201,9 @@ class ScannerBuilder:
         """Not supported yet, except None."""
         return self._set(index_segments=index_segments)
 
-    def nearest(self, column: str, q: Any, k: int | None = None, **options: Any) -> ScannerBuilder:
+    def nearest(
+        self, column: str, q: Any, k: int | None = None, **options: Unpack[NearestArguments]
+    ) -> ScannerBuilder:
         """Return the ``k`` rows whose vectors in ``column`` are nearest to ``q``.
 
         ``options``: further keys of the argument ``nearest`` of `LanceDataset.scanner`.

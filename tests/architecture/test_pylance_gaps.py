@@ -22,7 +22,7 @@ from tests.golden.pylance_names import Arguments, parameters, shown, stored
 
 LISTING = Path(__file__).with_name("pylance_gaps.txt")
 
-MAX_GAPS = 217
+MAX_GAPS = 130
 """The number of lines of the listing; it only goes down."""
 
 UNKNOWN = object()
@@ -107,7 +107,8 @@ def differences(path: str, theirs: Arguments, function: Any) -> Iterator[str]:
     for argument in theirs:
         name, _, default = argument.partition("=")
         if name in defaults:
-            if defaults[name] != default:
+            # What pylance requires may have a default here.
+            if defaults[name] != default and default:
                 yield f"{path}({argument})"
         elif name != "self" and name not in further:
             yield f"{path}({name})"

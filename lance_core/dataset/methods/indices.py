@@ -50,6 +50,7 @@ class IndexMethods(DatasetBase):
         fragment_ids: Sequence[int] | None = None,
         index_uuid: str | None = None,
         progress_callback: Callable[[IndexProgress], object] | None = None,
+        format_version: int | str | None = None,
         **parameters: Any,
     ) -> None:
         """Index a column, and move to the new version; later scans with a filter use the index.
@@ -74,6 +75,8 @@ class IndexMethods(DatasetBase):
         created an index of the same name or replaced values of the column since this version, and
         `CorruptFileError` for corrupt files.
         """
+        if format_version is not None:
+            parameters["format_version"] = format_version
         new = creating.NewIndex(
             column, index_type, parameters, name, replace, train, index_uuid, progress_callback
         )
@@ -102,6 +105,11 @@ class IndexMethods(DatasetBase):
         fragment_ids: Sequence[int] | None = None,
         index_uuid: str | None = None,
         *,
+        target_partition_size: int | None = None,
+        streaming_sample_rate: int | None = None,
+        streaming_coreset_rate: int | None = None,
+        streaming_refine_passes: int | None = None,
+        skip_transpose: bool = False,
         progress_callback: Callable[[IndexProgress], object] | None = None,
         **parameters: Any,
     ) -> Self:
@@ -134,6 +142,13 @@ class IndexMethods(DatasetBase):
             "precomputed_partition_dataset": precomputed_partition_dataset,
             "storage_options": storage_options,
             "filter_nan": filter_nan,
+            **_stated(
+                target_partition_size=target_partition_size,
+                streaming_sample_rate=streaming_sample_rate,
+                streaming_coreset_rate=streaming_coreset_rate,
+                streaming_refine_passes=streaming_refine_passes,
+                skip_transpose=skip_transpose,
+            ),
             **parameters,
         }
         new = creating.NewIndex(
@@ -156,30 +171,71 @@ class IndexMethods(DatasetBase):
         else:
             index_parts.write_part(self._snapshot, new, fragment_ids)
 
-    def create_index_uncommitted(  # noqa: PLR0913 (as above)
+    def create_index_uncommitted(  # noqa: PLR0913, PLR0917 (as above)
         self,
         column: str | Sequence[str],
         index_type: str | IndexConfig,
         name: str | None = None,
-        *,
+        metric: str = "L2",
         replace: bool = False,
+        num_partitions: int | None = None,
+        ivf_centroids: Any = None,
+        pq_codebook: Any = None,
+        num_sub_vectors: int | None = None,
+        accelerator: Any = None,
+        index_cache_size: int | None = None,
+        shuffle_partition_batches: int | None = None,
+        shuffle_partition_concurrency: int | None = None,
+        ivf_centroids_file: str | None = None,
+        precomputed_partition_dataset: str | None = None,
+        storage_options: Mapping[str, str] | None = None,
+        filter_nan: bool = True,
         train: bool = True,
         fragment_ids: Sequence[int] | None = None,
         index_uuid: str | None = None,
+        *,
+        target_partition_size: int | None = None,
+        streaming_sample_rate: int | None = None,
+        streaming_coreset_rate: int | None = None,
+        streaming_refine_passes: int | None = None,
+        skip_transpose: bool = False,
+        rabitq_model: str | None = None,
         **parameters: Any,
     ) -> Index:
         """Write a segment of an index, for the rows of some fragments, without a commit.
 
         Other processes may write the segments of other fragments at the same time.
-        `commit_existing_index_segments` commits them as one index. See `create_scalar_index` for
-        the other arguments and errors. ``fragment_ids`` is required, else `InvalidInputError` is
-        raised. If an index of the name exists, ``replace=True`` is required, else `IndexNameError`.
+        `commit_existing_index_segments` commits them as one index. See `create_scalar_index` and
+        `create_index` for the other arguments and errors. ``fragment_ids`` is required, else
+        `InvalidInputError` is raised. If an index of the name exists, ``replace=True`` is required,
+        else `IndexNameError`.
         """
         if fragment_ids is None:
             raise InvalidInputError(
                 "create_index_uncommitted needs fragment_ids: the list of fragments to index"
             )
         progress_callback = parameters.pop("progress_callback", None)
+        parameters |= _stated(
+            metric=metric,
+            num_partitions=num_partitions,
+            ivf_centroids=ivf_centroids,
+            pq_codebook=pq_codebook,
+            num_sub_vectors=num_sub_vectors,
+            accelerator=accelerator,
+            index_cache_size=index_cache_size,
+            shuffle_partition_batches=shuffle_partition_batches,
+            shuffle_partition_concurrency=shuffle_partition_concurrency,
+            ivf_centroids_file=ivf_centroids_file,
+            precomputed_partition_dataset=precomputed_partition_dataset,
+            storage_options=storage_options,
+            filter_nan=filter_nan,
+            target_partition_size=target_partition_size,
+            streaming_sample_rate=streaming_sample_rate,
+            streaming_coreset_rate=streaming_coreset_rate,
+            streaming_refine_passes=streaming_refine_passes,
+            skip_transpose=skip_transpose,
+            rabitq_model=rabitq_model,
+        )
         new = creating.NewIndex(
             column, index_type, parameters, name, replace, train, index_uuid, progress_callback
         )
@@ -294,3 +350,12 @@ class IndexMethods(DatasetBase):
         `UnsupportedFeatureError` for an unknown type, and `CorruptFileError`.
         """
         statistics.prewarm(self._snapshot, name, index_segments)
+
+
+_DEFAULTS = {"metric": "L2", "filter_nan": True, "skip_transpose": False}
+"""Of arguments that are not None by default."""
+
+
+def _stated(**arguments: Any) -> dict[str, Any]:
+    """The arguments that are not their defaults: types of indices refuse those of other types."""
+    return {name: each for name, each in arguments.items() if each is not _DEFAULTS.get(name)}

@@ -26,7 +26,12 @@ if TYPE_CHECKING:
 
     from lance_core.dataset import fragment as fragments
     from lance_core.dataset import sql_query as queries
-    from lance_core.dataset.arguments import HeadArguments, MoreScanArguments, ScanArguments
+    from lance_core.dataset.arguments import (
+        HeadArguments,
+        MoreScanArguments,
+        PandasArguments,
+        ScanArguments,
+    )
     from lance_core.dataset.blobs.file import BlobFile
     from lance_core.dataset.fragment import LanceFragment
     from lance_core.dataset.read.given_rows import row_addresses
@@ -110,7 +115,10 @@ class ReadMethods(DatasetBase):
         return self.scanner(columns, filter, **options).to_batches()
 
     def to_pandas(
-        self, columns: Columns = None, filter: Any = None, **options: Any
+        self,
+        columns: Columns = None,
+        filter: str | pc.Expression | None = None,
+        **options: Unpack[PandasArguments],
     ) -> pd.DataFrame:
         """Read rows as a data frame, with options of `scanner` and `pyarrow.Table.to_pandas`."""
         of_scan, of_pandas = split_options(options)

@@ -123,13 +123,13 @@ class WriteArguments(TypedDict, total=False):
     table_id: Sequence[str] | None
 
 
-_UNSUPPORTED = frozenset(
-    {
-        "target_bases",
-        "target_all_bases",
-        "base_store_params",
-    }
-)
+class AllWriteArguments(WriteArguments, total=False):
+    """Also those of pylance that are refused, and the former name of ``data_storage_version``."""
+
+    target_bases: list[str] | None
+    target_all_bases: bool | None
+    base_store_params: Mapping[str, Mapping[str, str]] | None
+    use_legacy_format: bool | None
 
 
 def write(
@@ -182,7 +182,7 @@ def write_fragments(
     *,
     return_transaction: bool = False,
     mode: str = APPEND,
-    **arguments: Unpack[WriteArguments],
+    **arguments: Unpack[AllWriteArguments],
 ) -> list[FragmentMetadata] | Transaction:
     """Write rows as fragments without committing, so that one commit can add several writers' rows.
 
@@ -340,7 +340,7 @@ def _check_arguments(mode: str, arguments: dict[str, Any]) -> None:
         value = arguments.pop(name)
         if name == "use_legacy_format":  # pylance's former name of this option
             arguments.update({"data_storage_version": "legacy"} if value else {})
-        elif name in _UNSUPPORTED:
+        elif name in AllWriteArguments.__annotations__:
             if value is not None and value is not False:
                 raise UnsupportedFeatureError(f"writing with {name!r} is not supported yet")
         else:
