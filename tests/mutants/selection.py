@@ -119,7 +119,10 @@ AREAS = {
         ),
         (
             *("tests/text", "tests/interop/index/test_text_interop.py"),
-            "tests/interop/index/test_text_json_interop.py",
+            *(
+                "tests/interop/index/test_text_json_interop.py",
+                "tests/conformance/test_analyzers.py",
+            ),
         ),
         90,
     ),

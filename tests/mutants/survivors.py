@@ -94,5 +94,8 @@ EQUIVALENT: dict[str, str] = {
     "lance_core_text.write.encode_blocks:_encode_rest: 0 -> 1": (
         "the first difference is that of a first document, which is replaced"
     ),
+    "lance_core_text.write.encode_impacts:_encoded: 0 -> 1": (
+        "the first difference is that of a first entry, which is replaced"
+    ),
 }
 """By key, the reason."""
