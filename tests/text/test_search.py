@@ -22,6 +22,7 @@ from lance_core.query import (
     Occur,
     PhraseQuery,
 )
+from lance_core.table.fragments.fragment_list import FEW_FRAGMENTS
 from tests.text.corpus import bm25, texts
 
 pytestmark = pytest.mark.filterwarnings("ignore::lance_core.errors.IndexWarning")
@@ -76,6 +77,17 @@ def test_a_limit_returns_the_head_of_all_rows(table: lance.LanceDataset) -> None
     for limit, offset in ((1, 0), (7, 0), (7, 3), (0, 0), (10_000, 5)):
         some = found(table, query, limit=limit, offset=offset)
         assert list(some.items()) == whole[offset : offset + limit]
+
+
+def test_a_limit_leaves_no_fragment_out(tmp_path: Path) -> None:
+    """A scan with a limit plans its first fragments; any may have the best rows."""
+    count = 2 * FEW_FRAGMENTS
+    rows = pa.table({"id": range(count), "t": ["house"] * (count - 2) + ["red house", "red"]})
+    table = lance.write_dataset(rows, tmp_path / "t", max_rows_per_file=1)
+    for _ in range(2):  # without an index, and with one
+        assert list(found(table, MatchQuery("red", "t"), limit=1)) == [count - 1]
+        assert list(found(table, MatchQuery("red", "t"), limit=5)) == [count - 1, count - 2]
+        table.create_scalar_index("t", "INVERTED")
 
 
 def test_all_words_may_be_needed(table: lance.LanceDataset) -> None:

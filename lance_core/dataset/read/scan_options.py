@@ -152,7 +152,10 @@ _SEARCHES = frozenset({"full_text_query"})
 """Arguments of pylance that ask for a search of a plugin, which may be missing."""
 
 
-_CHOOSE_ROWS = "fragments", "row_ranges", "order_by", "row_addr_allowlist", "row_addr_blocklist"
+_CHOOSE_ROWS = (
+    *("fragments", "row_ranges", "order_by", "row_addr_allowlist", "row_addr_blocklist"),
+    *("nearest", "other_search"),
+)
 """Options that decide, with the filter, which rows are returned, or in which order."""
 
 _choices_of_rows = attrgetter(*_CHOOSE_ROWS)

@@ -13,6 +13,7 @@ import pytest
 import lance_core as lance
 from lance_core.dataset import ColumnOrdering
 from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
+from lance_core.table.fragments.fragment_list import FEW_FRAGMENTS
 
 ROWS, WIDTH = 3_000, 24
 
@@ -55,6 +56,19 @@ def nearest_rows(
 def live(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
     ids = np.arange(ROWS)
     return ids[(ids % 10 != 3) & (ids % 7 != 2)]
+
+
+def test_a_limit_leaves_no_fragment_out(tmp_path: Path, vectors: npt.NDArray[np.float32]) -> None:
+    """A scan with a limit plans its first fragments; any may have the nearest rows."""
+    count = 2 * FEW_FRAGMENTS
+    rows = pa.table({"id": range(count), "v": column(vectors[:count])})
+    table = lance.write_dataset(rows, tmp_path / "t.lance", max_rows_per_file=1)
+    query = {"column": "v", "q": vectors[count - 1], "k": 5}
+    expected = nearest_rows(vectors, vectors[count - 1], "l2", np.arange(count))
+    for limit in (1, 3, 5):
+        found = table.to_table(["id"], nearest=query, limit=limit)
+        assert found["id"].to_pylist() == expected[:limit]
+    assert table.scanner(nearest=query, limit=2, offset=1).count_rows() == 2
 
 
 @pytest.mark.parametrize("metric", ["l2", "cosine", "dot"])
