@@ -25,6 +25,7 @@ from lance_core.dataset.read.ranking.rank_values import (
     stored_columns,
 )
 from lance_core.dataset.read.scan_tuning import tuning
+from lance_core.dataset.read.sources.fragment_spans import FragmentSpans
 from lance_core.dataset.read.sources.prefilter.usable_indices import warn_of_uncovered_rows
 from lance_core.index.ranking import Hits, merged
 from lance_core.table.indices.row_flags import RowFlags
@@ -48,13 +49,19 @@ class IndexSearch:
         self._snapshot = snapshot
         self._index = index
         self._query = index.query
+        self._others: Sequence[Span]
+        self._plan = plan
+        spans, fragments = plan.spans, index.stored.fragments
+        if isinstance(spans, FragmentSpans) and spans.has_all_rows and len(fragments) == len(spans):
+            # Mostly so: a loop over many fragments takes longer than a search.
+            self._covered, self._others, self._is_whole = plan, (), True
+            return
         covered: list[Span] = []
         others: list[Span] = []
-        for span in plan.spans:
-            (covered if span.fragment.id in index.stored.fragments else others).append(span)
+        for span in spans:
+            (covered if span.fragment.id in fragments else others).append(span)
         self._covered = plan.of_spans(covered) if others else plan
-        self._plan = plan
-        self._others: Sequence[Span] = () if skips_others else others
+        self._others = () if skips_others else others
         self._is_whole = all(
             span.start == 0 and span.stop == snapshot.physical_rows(span.fragment)
             for span in covered

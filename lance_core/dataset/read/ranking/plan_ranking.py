@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -171,15 +172,28 @@ class _Columns:
         return short_path(searched_field(self._snapshot.schema, path).lineage)
 
     def indexed(self, details_url: str) -> Mapping[str, Sequence[bytes]]:
-        key, schema = details_key(details_url), self._snapshot.schema
-        details: dict[int, list[bytes]] = {}
-        for index in indices_of(self._snapshot):
-            own = index.index_details
-            if index.fields and own is not None and details_key(own.type_url) == key:
-                details.setdefault(index.fields[0], []).append(own.value)
-        ids = [field.id for field in schema.walk() if field.id in details]
-        lineages = [(id_, schema.lineage(schema.path_of(id_))) for id_ in ids]
-        return {short_path(lineage): details[id_] for id_, lineage in lineages}
+        known = _indexed.setdefault(self._snapshot, {})
+        if details_url not in known:
+            known[details_url] = _indexed_columns(self._snapshot, details_url)
+        return known[details_url]
 
     def scan(self, **options: Any) -> pa.Table:
         return self._run(self._snapshot, options_of(options))
+
+
+_indexed: WeakKeyDictionary[Snapshot, dict[str, Mapping[str, Sequence[bytes]]]] = (
+    WeakKeyDictionary()
+)
+"""A cache: the columns of a version with indices of a type. All fields are looked through."""
+
+
+def _indexed_columns(snapshot: Snapshot, details_url: str) -> Mapping[str, Sequence[bytes]]:
+    key, schema = details_key(details_url), snapshot.schema
+    details: dict[int, list[bytes]] = {}
+    for index in indices_of(snapshot):
+        own = index.index_details
+        if index.fields and own is not None and details_key(own.type_url) == key:
+            details.setdefault(index.fields[0], []).append(own.value)
+    ids = [field.id for field in schema.walk() if field.id in details]
+    lineages = [(id_, schema.lineage(schema.path_of(id_))) for id_ in ids]
+    return {short_path(lineage): details[id_] for id_, lineage in lineages}

@@ -63,6 +63,12 @@ class FragmentSpans(Sequence[Span]):
         return Span(fragment, self.start_row if position == self.first else 0, stop)
 
     @property
+    def has_all_rows(self) -> bool:
+        """True if the spans have all rows of all fragments."""
+        has_all = len(self) == len(self.snapshot.file.manifest.fragments)
+        return has_all and not self.start_row and self.stop_row is None
+
+    @property
     def counts(self) -> FragmentCounts:
         """The counts of the fragments, including rows that are not in the spans."""
         return self.snapshot.file.manifest.fragments.counts_between(self.first, self.stop)
