@@ -1,9 +1,11 @@
 """How texts become terms: analyzers, and filters of distinct words."""
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
-from lance_core.errors import InvalidInputError, PluginNotFoundError
+from lance_core.errors import InvalidInputError, InvalidTypeError, PluginNotFoundError
 from lance_core_text import analyze
 from lance_core_text.analyzers.analyze import analyze_texts
 from lance_core_text.analyzers.columns import analyze_column
@@ -29,6 +31,12 @@ def test_offsets_are_bytes_of_the_word_and_positions_count_dropped_words() -> No
     data = text.encode()
     assert [data[token.start : token.stop].decode() for token in found] == ["Größe", "Wörter"]
     assert [token.position for token in found] == [0, 3]
+
+
+@pytest.mark.parametrize("value", [None, 3, b"word", ["word"]])
+def test_only_texts_are_analyzed(value: Any) -> None:
+    with pytest.raises(InvalidTypeError, match="text must be a string"):
+        analyze(value)
 
 
 @pytest.mark.parametrize(
