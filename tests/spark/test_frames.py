@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 import lance_core
@@ -21,6 +21,7 @@ from lance_core.errors import (
     RefNotFoundError,
     UnsupportedFeatureError,
 )
+from lance_core_spark.scan.broadcast import THRESHOLD
 from lance_core_spark.source import LanceSource
 from tests.each_case import each_case
 
@@ -56,6 +57,25 @@ def test_arguments_select_rows_and_columns(spark: SparkSession, uri: str) -> Non
     added = spark_lance.read(spark, uri, columns=[], with_row_id=True, rows_per_partition=30)
     assert added.columns == ["_rowid"]
     assert added.count() == 100
+
+
+def test_small_tables_are_broadcast(spark: SparkSession, uri: str) -> None:
+    """Spark writes its setting with a unit; -1 switches broadcasts off."""
+    names = ["id"]
+    other = spark.range(5)
+    for text, is_small in (("2KB", True), ("1k", False), ("-1", False), ("10485760b", True)):
+        spark.conf.set(THRESHOLD, text)
+        assert spark.conf.get(THRESHOLD) == text
+        joined = other.join(spark_lance.read(spark, uri, columns=names, broadcast=True), "id")
+        assert ("strategy=broadcast" in _plan(joined)) == is_small
+    spark.conf.unset(THRESHOLD)
+    joined = other.join(spark_lance.read(spark, uri, columns=names), "id")
+    assert "strategy=broadcast" not in _plan(joined)
+    assert joined.count() == 5
+
+
+def _plan(frame: DataFrame) -> str:
+    return str(frame._jdf.queryExecution().optimizedPlan())  # type: ignore[operator]
 
 
 def test_rows_without_columns_are_counted(spark: SparkSession, uri: str) -> None:

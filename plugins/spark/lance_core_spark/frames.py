@@ -12,10 +12,11 @@ from pyspark.sql.types import StructType
 from lance_core.errors import InvalidTypeError
 from lance_core.hookspecs.options import Secret, hide_secrets, plain
 from lance_core_spark.options.data_source_options import DataSourceOptions
+from lance_core_spark.scan.unscaled_decimals import can_make_decimals, with_decimals
 from lance_core_spark.source import LanceSource
 
 
-def read(
+def read(  # noqa: PLR0913 (what is read, of which version, and how)
     spark: SparkSession,
     uri: str | os.PathLike[str],
     *,
@@ -23,6 +24,7 @@ def read(
     filter: str | None = None,
     limit: int | None = None,
     version: int | None = None,
+    broadcast: bool = False,
     **options: object,
 ) -> DataFrame:
     """The rows of a table as a data frame, which reads only what is selected here.
@@ -30,15 +32,30 @@ def read(
     ``columns``: names of columns and meta columns, nested ones by path (``"s.x"``); None means all
     columns, no names mean rows without columns. ``filter``: SQL of lance-core; if the table has
     indices for it, tasks read only the rows that these find. ``limit`` counts rows that match it.
-    ``version``: a number. ``options``: those of ``spark.read``, such as ``tag="best"``,
-    ``asof=datetime(2026, 1, 1)`` and ``with_row_id=True``, and those of the store.
+    ``version``: a number. ``broadcast``: in joins Spark sends a copy of the rows to each executor,
+    if the estimated bytes of these columns of the whole table are within its setting
+    ``spark.sql.autoBroadcastJoinThreshold``; Spark does not know the size by itself. ``options``:
+    those of ``spark.read``, such as ``tag="best"``, ``asof=datetime(2026, 1, 1)`` and
+    ``with_row_id=True``, and those of the store.
 
     Raises `InvalidInputError` for a misspelt or malformed option and `UnsupportedFeatureError`;
     errors of the table, such as a column that it does not have, are raised by Spark.
     """
     texts = option_texts(columns, options)
     texts |= _texts({"filter": filter, "limit": limit, "version": version})
-    return _frame(spark, uri, texts)
+    parsed = _parsed(uri, texts)
+    # Spark cannot push down filters of decimals that it makes.
+    makes_decimals = not parsed.read.push_filters and not parsed.stream.reads_change_feed
+    if makes_decimals and can_make_decimals(spark):
+        frame = with_decimals(_frame(spark, uri, {**texts, "unscaled_decimals": "true"}))
+    else:
+        frame = _frame(spark, uri, texts)
+    if broadcast:
+        from lance_core_spark.scan.broadcast import max_broadcast_bytes  # Other reads skip it.
+
+        size = LanceSource({**texts, "path": os.fspath(uri)}).estimated_bytes()
+        return frame.hint("broadcast") if size <= max_broadcast_bytes(spark) else frame
+    return frame
 
 
 def count_rows(
@@ -101,10 +118,14 @@ def lance_schema(
 def _frame(
     spark: SparkSession, uri: str | os.PathLike[str], texts: dict[str, str | Secret]
 ) -> DataFrame:
-    path = os.fspath(uri)
-    DataSourceOptions.parse({**texts, "path": path})  # Raises the error here, not in a process.
+    _parsed(uri, texts)
     options = {name: plain(text) for name, text in texts.items()}
-    return spark.read.format("lance").options(**options).load(path)
+    return spark.read.format("lance").options(**options).load(os.fspath(uri))
+
+
+def _parsed(uri: str | os.PathLike[str], texts: dict[str, str | Secret]) -> DataSourceOptions:
+    """The options; raises their errors here, not in a process of Spark."""
+    return DataSourceOptions.parse({**texts, "path": os.fspath(uri)})
 
 
 def option_texts(

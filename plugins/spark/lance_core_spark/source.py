@@ -14,6 +14,7 @@ from lance_core.errors import DatasetNotFoundError, UnsupportedFeatureError
 from lance_core.hookspecs.options import Secret, hide_secrets
 from lance_core_spark.options.data_source_options import DataSourceOptions
 from lance_core_spark.scan.reader import COUNT_SCHEMA, LanceReader, RowCountReader
+from lance_core_spark.scan.row_bytes import estimated_bytes
 from lance_core_spark.scan.schema import check_filter, read_schema
 from lance_core_spark.stream.change_feed import with_change_columns
 from lance_core_spark.table_ref import TableVersion, keep_open, open_version
@@ -55,6 +56,11 @@ class LanceSource:
         check_filter(dataset, self._options.read)
         schema = read_schema(dataset, self._options.read)
         return with_change_columns(schema) if self._options.stream.reads_change_feed else schema
+
+    def estimated_bytes(self) -> float:
+        """The estimated bytes in memory of all rows, with the columns of a read."""
+        dataset = open_version(self._table, self._existing())
+        return estimated_bytes(dataset, self._options.read.columns)
 
     def count_rows(self) -> int:
         """The rows of the version, without those that are deleted; reads no data file."""

@@ -16,6 +16,7 @@ from lance_core.errors import InvalidInputError
 from lance_core.store.secret import Secret
 from lance_core_spark import create_table
 from lance_core_spark.arrow_batches import MAX_BYTES, limited_by_rows
+from lance_core_spark.write.small_partitions import gathered
 from tests.spark.conftest import write
 
 
@@ -70,7 +71,21 @@ def test_batches_are_limited_by_rows(spark: SparkSession) -> None:
     spark.conf.unset(MAX_BYTES)
 
 
-def test_secrets_are_passed_to_spark_as_they_are() -> None:
+def test_few_tasks_write_many_small_partitions(spark: SparkSession, tmp_path: Path) -> None:
+    """A shuffle and rows whose size Spark does not know stay as they are."""
+    small = spark.range(0, 40, 1, 40).where("id >= 0")
+    tasks = 2 * spark.sparkContext.defaultParallelism
+    create_table(small, tmp_path / "t.lance")
+    dataset = lance_core.dataset(tmp_path / "t.lance")
+    assert (dataset.count_rows(), len(dataset.get_fragments())) == (40, tasks)
+    chosen = spark.range(5).repartition(5)
+    unknown = spark.createDataFrame(spark.sparkContext.parallelize([(1,)], 5), "id long")
+    large = spark.range(0, 1 << 36, 1, 50)
+    assert all(gathered(frame) is frame for frame in (chosen, unknown, large, spark.range(2)))
+
+
+def test_secrets_are_passed_to_spark_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lance_core_spark.write.create_table.gathered", lambda frame: frame)
     frame = Mock()
     create_table(frame, "t.lance", token=Secret("abc"), merge_schema=False, message=None)
     writer = frame.write.format.return_value.mode.return_value

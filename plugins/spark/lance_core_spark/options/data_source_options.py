@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from lance_core.errors import InvalidInputError
 from lance_core.hookspecs.options import Secret, hide_secrets
 from lance_core_spark.options.option_reader import OptionReader
 from lance_core_spark.options.read_options import LanceReadOptions
@@ -32,4 +33,6 @@ class DataSourceOptions:
         read, write = LanceReadOptions.parse(reader), LanceWriteOptions.parse(reader)
         stream = LanceStreamOptions.parse(reader)
         reader.finish()
+        if read.unscaled_decimals and stream.reads_change_feed:
+            raise InvalidInputError("the option 'unscaled_decimals' is for reads of rows only")
         return cls(TableRef.of(uri, storage), read, write, stream)

@@ -30,6 +30,7 @@ class LanceReadOptions:
     ``meta_columns``: names of meta columns to add. ``batch_size``: maximum rows of a batch.
     ``count_only``: a row with the number of rows for each partition, instead of the rows.
     ``fragments``: the ids of the fragments to read.
+    ``unscaled_decimals``: see `lance_core_spark.scan.unscaled_decimals`.
     ``push_filters``: apply Spark's filters in the scan, see `lance_core_spark.scan.reader`.
     """
 
@@ -48,6 +49,7 @@ class LanceReadOptions:
     push_filters: bool = False
     count_only: bool = False
     fragments: tuple[int, ...] | None = None
+    unscaled_decimals: bool = False
 
     @classmethod
     def parse(cls, options: OptionReader) -> LanceReadOptions:
@@ -69,6 +71,7 @@ class LanceReadOptions:
             push_filters=options.flag("pushdownfilters"),
             count_only=options.flag("count_only"),
             fragments=_fragments(options.text("fragments")),
+            unscaled_decimals=options.flag("unscaled_decimals"),
         )
 
 

@@ -26,6 +26,7 @@ from lance_core_spark.options.read_options import LanceReadOptions
 from lance_core_spark.scan import partitions as planning
 from lance_core_spark.scan.row_bytes import row_bytes
 from lance_core_spark.scan.schema import FRAGMENT_ID, ROW_ADDRESS, check_schema
+from lance_core_spark.scan.unscaled_decimals import unscaled_columns
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
 from lance_core_spark.task_threads import limit_threads_to_task
 from lance_core_spark.types.arrow_types import arrow_schema
@@ -164,6 +165,7 @@ class LanceReader(DataSourceReader):
                     _fragment_ids(batch) if name in computed else batch.column(name)
                     for name in names
                 ]
+                columns = unscaled_columns(columns, self._schema)
                 yield convert_batch(columns, self._schema, batch.num_rows)
 
     def _scanner(self, partition: InputPartition, columns: list[str]) -> LanceScanner:

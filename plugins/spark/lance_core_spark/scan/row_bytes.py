@@ -40,6 +40,15 @@ def stored_bytes(fragment: lance_core.LanceFragment) -> int:
     return sum(file.file_size_bytes or 0 for file in fragment.metadata.files)
 
 
+def estimated_bytes(dataset: lance_core.LanceDataset, columns: Sequence[str] | None) -> float:
+    """Estimated bytes in memory of all rows; ``columns``: some of the table, None means all."""
+    schema, fragments = dataset.schema, dataset.get_fragments()
+    fields = [field for field in schema if columns is None or field.name in columns]
+    sizes = row_bytes(fragments, schema, fields)
+    rows = [fragment.physical_rows - fragment.num_deletions for fragment in fragments]
+    return sum(count * size for count, size in zip(rows, sizes, strict=True))
+
+
 def row_bytes(
     fragments: Sequence[lance_core.LanceFragment], schema: pa.Schema, columns: Iterable[pa.Field]
 ) -> list[float]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pyarrow as pa
+from pyarrow.types import is_decimal
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 import lance_core
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core_spark.options.read_options import META_COLUMNS, LanceReadOptions
+from lance_core_spark.scan.unscaled_decimals import unscaled_column
 from lance_core_spark.types.blobs import has_blobs, with_blob_metadata
 from lance_core_spark.types.spark_types import is_compatible, spark_field
 
@@ -24,7 +26,11 @@ def read_schema(dataset: lance_core.LanceDataset, options: LanceReadOptions) -> 
     stored = _stored_columns(dataset, options)
     names = list(stored) if options.columns is None else list(options.columns)
     names += [name for name in options.meta_columns if name not in names]
-    return StructType([_column(name, stored) for name in names])
+    columns = {name: _column(name, stored) for name in names}
+    if options.unscaled_decimals:
+        decimals = (name for name in names if name in stored and is_decimal(stored[name].type))
+        columns |= {name: unscaled_column(columns[name]) for name in decimals}
+    return StructType([columns[name] for name in names])
 
 
 def check_filter(dataset: lance_core.LanceDataset, options: LanceReadOptions) -> None:
@@ -62,7 +68,11 @@ def check_schema(
     schema: StructType, dataset: lance_core.LanceDataset, options: LanceReadOptions
 ) -> None:
     """Raise `InvalidInputError` for a column of ``schema`` with another type in the table."""
-    requested = LanceReadOptions(columns=tuple(schema.names), blob_handling=options.blob_handling)
+    requested = LanceReadOptions(
+        columns=tuple(schema.names),
+        blob_handling=options.blob_handling,
+        unscaled_decimals=options.unscaled_decimals,
+    )
     for column, stored in zip(schema, read_schema(dataset, requested), strict=True):
         if not is_compatible(StructType([column]), StructType([stored])):
             raise InvalidInputError(

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from lance_core.errors import InvalidInputError
 from lance_core.hookspecs.options import Secret, hint
 from lance_core_spark.arrow_batches import limited_by_rows
+from lance_core_spark.write.small_partitions import gathered
 
 _MODES = {
     "error": ("append", "error"),
@@ -27,7 +28,8 @@ def create_table(
     ``mode``: what to do if the table exists: ``"error"``, ``"ignore"`` (write nothing),
     ``"append"``, or ``"replace"`` (new content and schema; older versions stay readable).
     ``options``: those of ``df.write.format("lance")``; True and False are written in lower case.
-    Batches are limited by rows, see `limited_by_rows`.
+    Batches are limited by rows, see `limited_by_rows`, and few tasks write many small partitions,
+    see `gathered`.
 
     Raises `InvalidInputError` for an unknown mode. Spark raises its own errors for those of the
     write, such as `DatasetExistsError`, with their text.
@@ -38,7 +40,7 @@ def create_table(
         raise InvalidInputError("'mode' and the option 'if_exists' cannot both be given")
     save_mode, if_exists = _MODES[mode]
     texts = {name: _text(value) for name, value in options.items() if value is not None}
-    writer = frame.write.format("lance").mode(save_mode).options(**texts)
+    writer = gathered(frame).write.format("lance").mode(save_mode).options(**texts)
     with limited_by_rows(frame):
         writer.option("if_exists", if_exists).save(os.fspath(uri))
 
