@@ -25,6 +25,8 @@ UPDATE_ALL_WITHOUT_SOURCE = """
     WHEN NOT MATCHED BY SOURCE THEN UPDATE SET *
 """
 
+MERGE_ALL = "MERGE INTO events USING (SELECT 1) s ON true"
+
 TWO_VALUES = """
     MERGE INTO events USING (SELECT 1) s ON true WHEN NOT MATCHED THEN INSERT (n) VALUES (1, 2)
 """
@@ -172,6 +174,11 @@ def test_names_of_versions_and_of_changed_columns(
             TWO_VALUES,
             InvalidInputError,
             "1 columns, 2 values",
+        ),
+        (
+            f"{MERGE_ALL} WHEN NOT MATCHED BY SOURCE BY TARGET THEN DELETE",
+            InvalidInputError,
+            "THEN is expected at 'BY TARGET",
         ),
         (UPDATE_ALL_WITHOUT_SOURCE, InvalidInputError, r"a name is expected at '\*'"),
         ("UPDATE events SET n", InvalidInputError, "= is expected at the end"),

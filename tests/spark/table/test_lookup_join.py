@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -82,6 +83,10 @@ MINUTE = 60_000_000
     [
         (pa.array([0, 5, 255], pa.uint8()), pa.array([5, -1, 256, 255, None], pa.int16())),
         (
+            pa.array([0, 5, 2**64 - 1], pa.uint64()),
+            pa.array([Decimal(n) for n in (5, -1, 2**64, 2**64 - 1)], pa.decimal128(20, 0)),
+        ),
+        (
             pa.array([0, 1, 2], pa.timestamp("ms")).cast(pa.timestamp("ms", "Asia/Tokyo")),
             pa.array([1000, 1001, None, 2000], pa.timestamp("us", "UTC")),
         ),
@@ -90,7 +95,7 @@ MINUTE = 60_000_000
             pa.array([MINUTE, MINUTE + 1, MINUTE + 1_000_000], pa.timestamp("us")),
         ),
     ],
-    ids=["unsigned", "milliseconds", "seconds"],
+    ids=["unsigned", "unsigned 64", "milliseconds", "seconds"],
 )
 def test_keys_that_the_type_of_the_table_lacks_match_nothing(
     tmp_path: Path, stored: pa.Array, keys: pa.Array

@@ -84,7 +84,8 @@ def _with_clause(merge: LanceMergeBuilder, tokens: Tokens) -> LanceMergeBuilder:
     else:
         tokens.expect("NOT", "MATCHED")
         rows = "NotMatchedBySource" if tokens.accept("BY", "SOURCE") else "NotMatched"
-        tokens.accept("BY", "TARGET")
+        if rows == "NotMatched":
+            tokens.accept("BY", "TARGET")
     condition = tokens.until("THEN") if tokens.accept("AND") else None
     tokens.expect("THEN")
     if rows == "NotMatched":

@@ -112,6 +112,8 @@ def _without_overflow(values: pa.Array) -> pa.Array:
         values = values.cast(pa.decimal128(MAX_DIGITS, 0))
     if pa.types.is_decimal(values.type):
         scale = values.type.scale
+        if values.type.precision + len(str(len(values))) <= MAX_DIGITS:
+            return values  # Not even the greatest values of the type have a sum with more digits.
         if _largest_sum(values) * 10**scale >= 10**MAX_DIGITS:
             return values.cast(pa.decimal256(2 * MAX_DIGITS, scale))
     return values

@@ -37,7 +37,7 @@ JOINS = ("inner", "left", "semi", "anti")
 
 _KEY_TYPES = (
     pa.types.is_boolean,
-    lambda type_: pa.types.is_integer(type_) and type_ != pa.uint64(),
+    pa.types.is_integer,
     pa.types.is_string,
     pa.types.is_large_string,
     pa.types.is_binary,
