@@ -59,6 +59,8 @@ MAX_COMPACTION_MB = 64
 
 SPARK = {
     "write": 1.0,
+    "write, plain": 0.95,
+    "write, 500 small partitions": 0.77,
     "all columns aggregated": 0.9,
     "two columns grouped": 0.8,
     "0.1 % of rows, 3 columns": 1.5,
@@ -66,6 +68,13 @@ SPARK = {
     "two columns grouped by aggregate": 1.25,
     "selected rows summed by aggregate": 1.25,
     "keys looked up": 3.3,
+    "few rows by an index": 3.3,
+    "TPC-H Q1 by aggregate": 2.85,
+    "TPC-H Q6 by aggregate": 1.25,
+    "TPC-H Q1 by read": 0.83,
+    "TPC-H Q3 by read": 0.71,
+    "TPC-H Q6 by read": 1.0,
+    "TPC-H Q12 by read": 1.0,
     "merge of 1 %": 2.0,
 }
 """Work on Spark, to Spark's own Parquet."""

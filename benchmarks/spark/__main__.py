@@ -18,13 +18,14 @@ from pathlib import Path
 
 from benchmarks.machine import describe
 from benchmarks.report import OURS, Report
-from benchmarks.spark import in_tasks, planning, reads, session, writes
+from benchmarks.spark import in_tasks, planning, reads, session, tpch, writes
 from benchmarks.spark.comparison import HOP, PARQUET, Comparison
 
 ROWS = 10_000_000
 GROUPS = {
     "reads": reads.reads,
     "tasks": in_tasks.in_tasks,
+    "tpch": tpch.tpch,
     "merges": writes.merges,
     "planning": planning.planning,
 }
@@ -66,7 +67,7 @@ def main() -> int:
 def _run(comparison: Comparison, names: list[str]) -> None:
     if "writes" in names:
         writes.writes(comparison)
-    else:
+    elif set(names) - {"tpch"}:  # whose tables are others
         frame = session.rows(comparison.spark, comparison.rows)
         frame.write.format("lance").mode("append").save(comparison.lance)
         frame.write.parquet(comparison.parquet)

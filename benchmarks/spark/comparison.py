@@ -46,8 +46,13 @@ class Comparison:
         actions: Mapping[str, Action],
         bar: float | None = None,
         prepare: Callable[[str], None] | None = None,
+        most_of_hop: float | None = None,
     ) -> None:
-        """Time all actions in turn; those of a Lance table and of Parquet have the same result."""
+        """Time all actions in turn; those of a Lance table and of Parquet have the same result.
+
+        ``bar``: the minimum of the time of Parquet to ours; ``most_of_hop``: the maximum of our
+        time to that of an empty data source.
+        """
         results: dict[str, object] = {}
 
         def act(name: str) -> None:
@@ -58,6 +63,9 @@ class Comparison:
             timings = interleaved(timed, self.rounds, prepare, processor_seconds)
         assert _is_same(results[OURS], results[PARQUET]), f"{label}: {results}"
         self.report.add(label, timings, bar, PARQUET)
+        if most_of_hop is not None:
+            ratio = timings[OURS].median / timings[HOP].median
+            self.report.note(f"{label}: beside an empty source", ratio, "times", most_of_hop)
         if peak.megabytes:
             self.report.note(f"{label}: a worker's memory", peak.megabytes, "MB", MAX_WORKER_MB)
 

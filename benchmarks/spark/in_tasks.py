@@ -9,10 +9,13 @@ from pyspark.sql import DataFrame
 from benchmarks.bars import SPARK
 from benchmarks.report import OURS
 from benchmarks.spark.comparison import PARQUET, Comparison
-from lance_core_spark import aggregate, create_index, lookup_join
+from lance_core_spark import aggregate, create_index, lookup_join, read
 
 KEYS = 10_000
 """Keys of the data frame that is joined with the table."""
+
+FEW = 100
+"""Rows that are found by an index."""
 
 CHOSEN = "pick < 2000 AND small BETWEEN 5 AND 700 AND day >= DATE '2024-06-01'"
 
@@ -52,3 +55,23 @@ def _join(comparison: Comparison, parquet: DataFrame) -> None:
     }
     comparison.add("keys looked up", actions, SPARK["keys looked up"])
     keys.unpersist()
+    _few_rows(comparison, parquet)
+
+
+def _few_rows(comparison: Comparison, parquet: DataFrame) -> None:
+    """Rows that the index of the ids finds."""
+    step = comparison.rows // FEW
+    condition = f"id IN ({', '.join(str(number * step) for number in range(FEW))})"
+
+    def result(frame: DataFrame) -> object:
+        return frame.selectExpr("count(*)", "sum(x)").collect()
+
+    label = "few rows by an index"
+    columns = ["id", "x"]
+    actions = {
+        OURS: lambda: result(
+            read(comparison.spark, comparison.lance, columns=columns, filter=condition)
+        ),
+        PARQUET: lambda: result(parquet.where(condition).select(*columns)),
+    }
+    comparison.add(label, actions, SPARK[label])

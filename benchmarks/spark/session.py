@@ -59,6 +59,11 @@ def rows(spark: SparkSession, count: int) -> DataFrame:
     return _columns(spark.range(0, count, 1, FILES))
 
 
+def few_rows(spark: SparkSession) -> DataFrame:
+    """100 rows in each of 500 partitions."""
+    return _columns(spark.range(0, 50_000, 1, 500))
+
+
 def changes(spark: SparkSession, count: int) -> DataFrame:
     """1 % of ``count`` rows, spread over the ids, of which a tenth is new."""
     every = 100

@@ -11,7 +11,7 @@ import lance_core
 from benchmarks.bars import SPARK
 from benchmarks.report import OURS
 from benchmarks.spark.comparison import HOP, PARQUET, Comparison
-from benchmarks.spark.session import changes, rows
+from benchmarks.spark.session import changes, few_rows, rows
 from lance_core_spark import LanceTable, create_table
 from lance_core_spark.arrow_batches import limited_by_rows
 
@@ -34,10 +34,27 @@ def writes(comparison: Comparison) -> None:
     parquet = partial(frame.write.parquet, comparison.parquet)
     plain = partial(frame.write.format("lance").mode("append").save, comparison.lance)
     actions = {OURS: plain, PARQUET: parquet, HOP: drain}
-    comparison.add("write, plain", actions, prepare=prepare)
+    comparison.add("write, plain", actions, SPARK["write, plain"], prepare)
+    _write_small_partitions(comparison)
     create = partial(create_table, frame, comparison.lance)
     actions = {OURS: create, PARQUET: parquet, HOP: drain_limited_by_rows}
     comparison.add("write", actions, SPARK["write"], prepare)
+
+
+def _write_small_partitions(comparison: Comparison) -> None:
+    """Write few rows from many partitions; Parquet's tasks cost much less than those of Python."""
+    few = few_rows(comparison.spark)
+    paths = {OURS: comparison.path("few.lance"), PARQUET: comparison.path("few.parquet")}
+
+    def prepare(name: str) -> None:
+        shutil.rmtree(paths[name], ignore_errors=True)
+
+    label = "write, 500 small partitions"
+    actions = {
+        OURS: lambda: create_table(few, paths[OURS]),
+        PARQUET: lambda: few.write.parquet(paths[PARQUET]),
+    }
+    comparison.add(label, actions, SPARK[label], prepare)
 
 
 def merges(comparison: Comparison) -> None:
