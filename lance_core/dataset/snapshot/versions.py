@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -24,7 +24,6 @@ from lance_core.errors import (
     InvalidInputError,
     ObjectNotFoundError,
 )
-from lance_core.table.manifest.manifest import Manifest
 from lance_core.table.manifest.version_summary import SummaryReader, VersionSummary, VersionTotals
 from lance_core.table.paths import DETACHED, manifest_path
 from lance_core.table.transactions.transaction import Transaction as StoredTransaction
@@ -77,23 +76,30 @@ def local_time(timestamp: datetime | None) -> datetime:
         ) from None
 
 
-def _manifests(locations: Iterable[ManifestLocation], root: TableRoot) -> Iterator[Manifest]:
-    """The manifests at ``locations``; manifests that a cleanup has removed are left out."""
-    for location in locations:
-        with contextlib.suppress(DatasetNotFoundError):
-            yield open_table.load(root, location).manifest
-
-
 def version_at(root: TableRoot, asof: datetime | str) -> int:
     """The number of the newest version not newer than ``asof`` (local time if it has no zone).
 
-    Raises `DatasetNotFoundError` if all versions are newer.
+    Raises `DatasetNotFoundError` if all versions are newer, and `CorruptFileError` for a damaged
+    version that may be the one.
     """
-    moment = _moment(asof)
-    for manifest in _manifests(reversed(root.handler.list_versions()), root):
+    moment, damage = _moment(asof), None
+    for location in reversed(root.handler.list_versions()):
+        try:
+            manifest = open_table.load(root, location).manifest
+        except DatasetNotFoundError:
+            continue  # A cleanup has removed it.
+        except CorruptFileError as error:
+            damage = damage or error
+            continue
         made = manifest.timestamp
-        if made is None or made <= moment:
+        if made is not None and made > moment:
+            damage = None  # A damaged version after this one is too new as well.
+        elif damage is None:
             return manifest.version
+        else:
+            break
+    if damage is not None:
+        raise damage
     raise DatasetNotFoundError(f"{asof} is earlier than the first version of this dataset")
 
 

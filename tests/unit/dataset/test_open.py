@@ -22,6 +22,7 @@ from lance_core.commits.base import ManifestLocation
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.dataset.snapshot import open_table
 from lance_core.errors import (
+    CorruptFileError,
     DatasetNotFoundError,
     InvalidInputError,
     InvalidRefError,
@@ -91,6 +92,18 @@ def test_the_version_of_a_moment_is_the_newest_that_is_not_newer(three_versions:
         zoned = moment.astimezone(UTC)
         assert lance.dataset(three_versions, asof=zoned).version == number
     assert lance.dataset(three_versions, asof=made[2] + timedelta(days=9)).version == 3
+    with pytest.raises(DatasetNotFoundError, match="earlier than the first"):
+        lance.dataset(three_versions, asof=made[0] - timedelta(microseconds=1))
+
+
+def test_a_damaged_version_matters_only_to_moments_that_it_may_answer(three_versions: str) -> None:
+    made = [version["timestamp"] for version in lance.dataset(three_versions).versions()]
+    newest = max(Path(three_versions, "_versions").iterdir(), key=lambda path: path.stat().st_mtime)
+    newest.write_bytes(newest.read_bytes()[:-20])
+    assert lance.dataset(three_versions, asof=made[0]).version == 1
+    for moment in (made[1], made[2]):
+        with pytest.raises(CorruptFileError):
+            lance.dataset(three_versions, asof=moment)
     with pytest.raises(DatasetNotFoundError, match="earlier than the first"):
         lance.dataset(three_versions, asof=made[0] - timedelta(microseconds=1))
 
