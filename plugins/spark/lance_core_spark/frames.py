@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 from lance_core.errors import InvalidTypeError
 from lance_core.hookspecs.options import Secret, hide_secrets, plain
 from lance_core_spark.options.data_source_options import DataSourceOptions
+from lance_core_spark.scan.broadcast import max_broadcast_bytes
 from lance_core_spark.scan.unscaled_decimals import can_make_decimals, with_decimals
 from lance_core_spark.source import LanceSource
 
@@ -51,8 +52,6 @@ def read(  # noqa: PLR0913 (what is read, of which version, and how)
     else:
         frame = _frame(spark, uri, texts)
     if broadcast:
-        from lance_core_spark.scan.broadcast import max_broadcast_bytes  # Other reads skip it.
-
         size = LanceSource({**texts, "path": os.fspath(uri)}).estimated_bytes()
         return frame.hint("broadcast") if size <= max_broadcast_bytes(spark) else frame
     return frame

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import time
 from itertools import pairwise
 
 import pytest
@@ -79,6 +81,16 @@ def test_the_number_of_partitions_depends_on_bytes() -> None:
     # Tiny fragments take time to open.
     tiny = [FragmentSize(number, 1, 8) for number in range(10_000)]
     assert [partition_count(tiny[:number], 4) for number in (200, 600, 10_000)] == [1, 2, 4]
+
+
+def test_many_fragments_are_planned_in_short_time_and_few_bytes() -> None:
+    many = [FragmentSize(number, 1000, 100) for number in range(100_000)]
+    start = time.process_time()
+    tasks, few = equal_partitions(many, len(many)), equal_partitions(many, 4)
+    assert time.process_time() - start < 4  # 0.5 seconds
+    assert (len(tasks), len(few)) == (len(many), 4)
+    assert len(pickle.dumps(tasks[-1])) <= 122
+    assert len(pickle.dumps(few)) <= 12 * len(many)
 
 
 def test_wide_rows_make_small_batches() -> None:
