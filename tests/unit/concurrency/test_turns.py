@@ -126,7 +126,7 @@ def test_a_thread_lets_waiting_ones_go_first_after_a_while(monkeypatch: pytest.M
 def test_a_thread_that_lets_others_go_first_comes_after_all_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(turns, "QUANTUM", 0)
+    monkeypatch.setattr(turns, "QUANTUM", -1)
     monkeypatch.setattr(turns, "LOOK", 60)
     requests, steps = Turns(), list[str]()
 
