@@ -80,7 +80,8 @@ def without_collections() -> Iterator[None]:
     """Pause the cyclic garbage collector, where nearly everything that is created stays.
 
     It would visit all of it several times. With pauses during imports, a process that writes and
-    reads a small table takes 3 % less time.
+    reads a small table takes 3 % less time, and 8 % less again if the first collection afterwards
+    does not visit it either.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -88,6 +89,9 @@ def without_collections() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
+            if not gc.get_freeze_count():  # otherwise this would thaw what the user has frozen
+                gc.freeze()
+                gc.unfreeze()  # all objects are in the oldest generation now
             gc.enable()
 
 

@@ -228,6 +228,33 @@ def test_each_verb_imports_little_code_and_no_pandas(tmp_path: Path) -> None:
     assert not reported["pandas"], "`pa.array` and `pa.scalar` import pandas: see numpy_values"
 
 
+WITH_PLUGINS = """
+import sys
+import pyarrow, pluggy, pyroaring, google.protobuf
+before = set(sys.modules)
+import lance_core
+# Arrow would import pandas to convert values of Python.
+x = pyarrow.Array.from_buffers(pyarrow.int8(), 9, [None, pyarrow.py_buffer(bytes(range(9)))])
+dataset = lance_core.write_dataset(pyarrow.table([x], ["x"]), sys.argv[1])
+assert dataset.to_table(filter="x > 5").num_rows == 3
+assert dataset.take([3]).num_rows == 1
+new = {name: sys.modules[name] for name in set(sys.modules) - before}
+places = {name: getattr(module, "__file__", None) or "" for name, module in new.items()}
+foreign = {name.split(".")[0] for name, place in places.items() if "-packages" in place}
+ours = {name for name in foreign if name.startswith("lance_core")}
+print(sorted(foreign - ours - {"pyarrow", "numpy", "google"}))
+print([name for name in new if name.startswith("lance_core_cli.verifying")])
+"""
+
+
+def test_plugins_that_are_not_used_import_no_packages(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WITH_PLUGINS, str(tmp_path / "table")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment.pop("LANCE_CORE_DISABLE_PLUGINS", None)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout == "[]\n[]\n"
+
+
 @each_case("enabled", [True, False])
 def test_the_garbage_collector_pauses_during_imports_and_is_then_as_before(enabled: bool) -> None:
     before = gc.isenabled()
@@ -241,6 +268,24 @@ def test_the_garbage_collector_pauses_during_imports_and_is_then_as_before(enabl
         assert gc.isenabled() == enabled
     finally:
         (gc.enable if before else gc.disable)()
+
+
+COLLECTED = """
+import gc
+from lance_core.imports.on_demand import without_collections
+with without_collections():
+    imported = []
+assert any(item is imported for item in gc.get_objects(generation=2))
+gc.freeze()
+with without_collections():
+    pass
+assert gc.get_freeze_count() > 0
+"""
+
+
+def test_collections_do_not_visit_what_was_imported_and_objects_stay_frozen() -> None:
+    # In a process of its own, because the tests freeze objects, too.
+    subprocess.run([sys.executable, "-c", COLLECTED], check=True)
 
 
 FORK = """
