@@ -129,12 +129,47 @@ class BFloat16Type(pa.ExtensionType):  # type: ignore[misc]
 
 def bfloat16_array(values: Iterable[float | None]) -> pa.Array:
     """An array of ``values``, each rounded to the nearest bfloat16; None is null."""
-    floats = pa.array(values, pa.float32())
+    floats = pa.array(values, pa.float32()) if not isinstance(values, pa.Array) else values
+    floats = floats.cast(pa.float32(), safe=False)
     mask = None
     if floats.null_count:
         mask = floats.is_null().to_numpy(zero_copy_only=False)
         floats = floats.fill_null(0.0)
     return _of_bits(_rounded(floats.to_numpy()), mask)
+
+
+def cast(arr: pa.Array, target_type: Any, *args: Any, **kwargs: Any) -> pa.Array:
+    """`pyarrow.compute.cast`, also between floats and bfloat16, and between lists of them.
+
+    ``target_type``: also ``"bfloat16"`` or ``"bf16"``. The lists have a fixed size, which stays.
+    Raises ``ValueError`` for other types and sizes.
+    """
+    if isinstance(target_type, str):
+        named = target_type in ("bfloat16", "bf16")
+        target_type = BFloat16Type() if named else pa.type_for_alias(target_type)
+    if arr.type == target_type:
+        return arr
+    if isinstance(arr.type, BFloat16Type) or isinstance(target_type, BFloat16Type):
+        other = target_type if isinstance(arr.type, BFloat16Type) else arr.type
+        if not pa.types.is_floating(other):
+            raise ValueError(f"bfloat16 is cast to and from floats, not {other}")
+        return _widened(arr).cast(other) if other is target_type else bfloat16_array(arr)
+    if pa.types.is_fixed_size_list(arr.type) and pa.types.is_fixed_size_list(target_type):
+        size = target_type.list_size
+        if arr.type.list_size != size:
+            raise ValueError(f"lists keep their size: cannot cast {arr.type} to {target_type}")
+        values = cast(arr.values.slice(arr.offset * size, len(arr) * size), target_type.value_type)
+        mask = arr.is_null() if arr.null_count else None
+        return pa.FixedSizeListArray.from_arrays(values, type=target_type, mask=mask)
+    return arr.cast(target_type, *args, **kwargs)
+
+
+def _widened(array: BFloat16Array) -> pa.Array:
+    """The values as float32, exactly."""
+    data = array.storage.buffers()[1]
+    bits = np.frombuffer(data, "<u2")[array.offset : array.offset + len(array)]
+    mask = array.is_null().to_numpy(zero_copy_only=False)
+    return pa.array((bits.astype(np.uint32) << 16).view(np.float32), mask=mask)
 
 
 def _rounded(values: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.arrow import BFloat16, BFloat16Array, BFloat16Type, bfloat16_array
+from lance_core.arrow import BFloat16, BFloat16Array, BFloat16Type, bfloat16_array, cast
 
 
 def test_values_are_rounded_to_the_nearest_and_ties_to_even() -> None:
@@ -56,3 +56,28 @@ def test_only_one_dimension_of_bfloat16_is_taken_from_numpy() -> None:
             BFloat16Array.from_numpy(wrong)
     with pytest.raises(ValueError, match="nulls have no value"):
         bfloat16_array([None]).to_numpy()
+
+
+def test_floats_are_cast_both_ways_also_in_lists() -> None:
+    floats = pa.array([1.1, None, 1e300, 2.0], pa.float64())
+    for target in ("bf16", "bfloat16", BFloat16Type()):
+        made = cast(floats[:3], target)
+        assert made.to_pylist() == [BFloat16(1.1), None, BFloat16(math.inf)]
+        assert cast(made, target) is made
+    for kind in (pa.float16(), pa.float32(), pa.float64()):
+        back = cast(cast(floats, "bf16")[1:], kind)
+        assert back == pa.array([None, math.inf, 2.0], kind)
+    lists = pa.array([[9.0, 9.0], None, [1.1, 2.2], [3.3, 4.4]], pa.list_(pa.float64(), 2))[1:]
+    made = cast(lists, pa.list_(BFloat16Type(), 2))
+    values = [None, [1.1015625, 2.203125], [3.296875, 4.40625]]
+    assert cast(made, pa.list_(pa.float32(), 2)).to_pylist() == values
+    assert cast(pa.array([1, 2]), "string").to_pylist() == ["1", "2"]
+
+
+def test_what_has_no_value_in_bfloat16_is_not_cast() -> None:
+    with pytest.raises(ValueError, match="from floats, not int8"):
+        cast(pa.array([1], pa.int8()), "bf16")
+    with pytest.raises(ValueError, match="from floats, not int32"):
+        cast(bfloat16_array([1.0]), pa.int32())
+    with pytest.raises(ValueError, match="keep their size"):
+        cast(pa.array([[1.0]], pa.list_(pa.float32(), 1)), pa.list_(pa.float32(), 2))
