@@ -305,6 +305,15 @@ def test_a_training_goes_on_until_it_gains_little() -> None:
     assert losses[-1] < 0.7 * losses[0]
 
 
+def test_a_centroid_without_vectors_moves_to_the_farthest_vector() -> None:
+    random = np.random.default_rng(0)
+    vectors = random.normal(size=(kmeans.BLOCK_ROWS + 100, 2)).astype(np.float32)
+    vectors[-1] = 400, 0  # in the last block
+    same = np.zeros((2, 2), np.float32)
+    found, _ = kmeans.improved(vectors, same, iterations=1)
+    assert found[1].tolist() == [400, 0]
+
+
 def test_centroids_of_separate_clusters_are_their_means() -> None:
     random = np.random.default_rng(0)
     centers = np.array([[0, 0], [50, 0], [0, 50]], np.float32)

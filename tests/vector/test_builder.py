@@ -10,7 +10,12 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.errors import ColumnNotFoundError, InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import (
+    ColumnNotFoundError,
+    InvalidInputError,
+    SchemaMismatchError,
+    UnsupportedFeatureError,
+)
 from lance_core.indices import IndicesBuilder, IvfModel, PqModel
 from lance_core.util import KMeans, validate_vector_index
 from tests.each_case import each_case
@@ -94,6 +99,11 @@ def test_precomputed_partitions_are_used(tmp_path: Path) -> None:
     assert sizes[1] == [sizes[0][-1], *sizes[0][:-1]]
     with pytest.raises(InvalidInputError, match="ivf_centroids must be provided"):
         dataset.create_index("v", "IVF_FLAT", precomputed_partition_dataset="x", replace=True)
+    halves = pa.table({"row_id": [0.5], "partition": [1]})
+    lance.write_dataset(halves, tmp_path / "halves")
+    given = {"precomputed_partition_dataset": str(tmp_path / "halves"), "replace": True}
+    with pytest.raises(SchemaMismatchError, match="is not of whole numbers"):
+        dataset.create_index("v", "IVF_FLAT", ivf_centroids=ivf.centroids, **given)
 
 
 def test_wrong_arguments_of_the_steps_are_named(tmp_path: Path) -> None:

@@ -57,6 +57,17 @@ def test_graphs_lead_to_the_nearest_rows(
 
 
 @pytest.mark.usefixtures("follow_graphs")
+def test_more_nodes_of_graphs_are_visited_for_a_greater_ef(tmp_path: Path) -> None:
+    matrix = np.random.default_rng(5).normal(size=(2_000, 24)).astype(np.float32)
+    dataset = table_of(tmp_path, matrix)
+    dataset.create_index("v", "IVF_HNSW_FLAT", num_partitions=1, m=4, ef_construction=20)
+    queries = matrix[:300:20] + np.float32(0.5)
+    few, many = (recall(dataset, queries, ef=ef) for ef in (10, 1_000))
+    assert few < 0.9
+    assert many == 1
+
+
+@pytest.mark.usefixtures("follow_graphs")
 @pytest.mark.parametrize(
     ("kind", "more"),
     [("IVF_HNSW_SQ", {}), ("IVF_HNSW_PQ", {"num_sub_vectors": 7, "skip_transpose": True})],

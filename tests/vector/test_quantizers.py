@@ -398,3 +398,18 @@ def test_metadata_of_quantizers_is_checked() -> None:
         files = SimpleNamespace(quantizer={**good, **change}, codes=codes, metric="l2")
         with pytest.raises(CorruptFileError, match="auxiliary"):
             ProductQuantizer.of(files, model(np.zeros((1, WIDTH), np.float32)))
+
+
+@pytest.mark.parametrize("width", [1, 2, 5, 40])
+@pytest.mark.parametrize("name", ["l2", "cosine", "dot"])
+def test_distances_by_products_are_wrong_by_no_more_than_they_say(
+    random: np.random.Generator, name: str, width: int
+) -> None:
+    """Also of vectors that are far from zero and near each other, whose products cancel."""
+    vectors = (random.normal(size=(300, width)) + 1000).astype(np.float32)
+    queries = vectors[:5] + np.float32(0.01)
+    near, errors = METRICS[name].approximate(vectors, queries)
+    exact = [METRICS[name].exact(vectors, query) for query in queries]
+    differences = np.abs(near - np.stack(exact, axis=1)).max(axis=0)
+    assert (errors > 0).all()
+    assert (differences <= errors).all()

@@ -57,6 +57,31 @@ def test_segments_are_merged_any_number_of_times(
 
 
 @each_case(
+    "kind, parameters, largest",
+    [("IVF_PQ", {"num_sub_vectors": WIDTH}, 0.5), ("IVF_RQ", {"num_bits": 5}, 0.5)],
+)
+def test_codes_of_other_codebooks_and_rotations_are_encoded_again(
+    tmp_path: Path, kind: str, parameters: dict[str, Any], largest: float
+) -> None:
+    """The partitions are the same, but not what the seed decides."""
+    matrix = clustered()
+    dataset = table_of(tmp_path, matrix)
+    segments = [
+        dataset.create_index_uncommitted(
+            "v", kind, fragment_ids=[number], ivf_centroids=matrix[:3], seed=number, **parameters
+        )
+        for number in range(2)
+    ]
+    merged = dataset.merge_existing_index_segments(segments)
+    dataset.commit_existing_index_segments("v_idx", "v", [merged])
+    nearest = {"column": "v", "q": matrix[0], "k": 4_000, "nprobes": 3}
+    found = dataset.to_table(["v"], nearest=nearest, fast_search=True)
+    exact = np.square(np.array(found["v"].to_pylist()) - matrix[0]).sum(axis=1)
+    errors = np.abs(found["_distance"].to_numpy() - exact)
+    assert np.quantile(errors / exact.mean(), 0.95) < largest
+
+
+@each_case(
     "kind, parameters, metric", [(*KINDS[0], "l2"), (*KINDS[2], "cosine"), (*KINDS[1], "dot")]
 )
 def test_partitions_that_have_grown_are_split(

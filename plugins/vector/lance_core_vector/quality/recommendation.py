@@ -30,8 +30,8 @@ from lance_core_vector.quality.recall_report import (
 SAMPLE_ROWS = 20_000
 """Rows of the indices that are built to measure."""
 
-QUERIES = 60
-TIMED_QUERIES = 8
+QUERIES = 50
+TIMED_QUERIES = 6
 """Queries whose answers are compared, and those that are asked alone to be timed."""
 
 PARTITIONS = 10
