@@ -41,6 +41,13 @@ MAX_ITERATIONS = 4
 """Of a training: ten, or 50, change recalls by less than two hundredths, as much as other queries
 do. It is the greatest part of a build of the sample, and does not take longer for more rows."""
 
+PART_SIZES = (16, 8, 4)
+"""Numbers of a part of product-quantised codes of 8 bits to try."""
+
+MAX_WIDTH_OF_SMALL_PARTS = 256
+"""Numbers of a vector above which the smallest parts are not tried: they take the longest, and find
+no more rows after refinement than larger ones do."""
+
 PARTITION_ROWS = 8192
 """Rows of a partition of the index of the whole table."""
 
@@ -164,7 +171,9 @@ def _candidates(width: int, dtype: np.dtype[Any]) -> list[dict[str, Any]]:
     if width % 8 == 0:
         candidates.append({"index_type": "IVF_RQ", "num_bits": 5})
         candidates.append({"index_type": "IVF_RQ", "num_bits": 1})
-    sizes = [size for size in (16, 8, 4) if width % size == 0]
+    sizes = [size for size in PART_SIZES if width % size == 0]
+    if width > MAX_WIDTH_OF_SMALL_PARTS:
+        sizes = [size for size in sizes if size > PART_SIZES[-1]]
     candidates += [{"index_type": "IVF_PQ", "num_sub_vectors": width // size} for size in sizes]
     if width % 8 == 0 and width >= 8:
         candidates.append({"index_type": "IVF_PQ", "num_sub_vectors": width // 4, "num_bits": 4})
