@@ -31,6 +31,7 @@ from benchmarks import (
     small_files,
     startup,
     updates,
+    verb_memory,
     versions,
 )
 from benchmarks.machine import describe
@@ -53,6 +54,7 @@ GROUPS = {
     "deletes": deletes.deletes,
     "columns": columns.columns,
     "versions": versions.versions,
+    "verb-memory": verb_memory.verbs,
     "vectors": vectors.vectors,
     "text": text.text,
     "concurrent": concurrent,
@@ -80,7 +82,7 @@ PARTS = {
     "reads": (*WORKLOAD_NAMES, "filters", "row-ids"),
     "changes": ("commits", "deletes", "columns", "updates", "merges"),
     "many": ("small-files", "columns-wide", "versions"),
-    "processes": ("memory", "startup", "cores"),
+    "processes": ("memory", "verb-memory", "startup", "cores"),
     "service": ("small-operations", "concurrent"),
 }
 """Groups that run together by one name; `compaction`, `indices`, `vectors` and `text` are

@@ -107,7 +107,8 @@ class FragmentList(Sequence[Fragment]):
             if len(missing) > 1:
                 fragments = _decode_block([self._raw[position] for position in missing])
                 self._decoded.update(zip(missing, fragments, strict=True))
-            yield from map(self.__getitem__, block)
+            for position in block:
+                yield self._decoded.get(position) or self[position]
 
     def __add__(self, other: FragmentList) -> FragmentList:
         if not other:

@@ -71,11 +71,11 @@ def _merge(folder: str) -> None:
 
 
 WRITES: dict[str, tuple[int, Callable[[str], None]]] = {
-    "create": (1325, _create),
-    "append": (1275, _append),
-    "delete": (1335, _delete),
-    "update": (3130, _update),
-    "merge": (2880, _merge),
+    "create": (1285, _create),
+    "append": (1245, _append),
+    "delete": (1290, _delete),
+    "update": (3075, _update),
+    "merge": (2820, _merge),
 }
 """By name: the maximum number of calls, and the write, to the table of a folder."""
 

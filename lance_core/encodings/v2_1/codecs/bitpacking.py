@@ -9,7 +9,7 @@ larger.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, overload
 
@@ -204,6 +204,8 @@ def packed_blocks(words: Words, counts: Int64Array, width: int, kernels: Kernels
 
     The levels of all chunks of a page share one message, so they share the width.
     """
+    if len(counts) <= _FEW_BLOCKS:
+        return _few_blocks(words, counts.tolist(), width, kernels)
     units, raw = _parts_of_blocks(words, counts, width)
     packed = units * packed_bytes(width)
     sizes = packed + raw
@@ -215,9 +217,6 @@ def packed_blocks(words: Words, counts: Int64Array, width: int, kernels: Kernels
         tail = np.ascontiguousarray(words[stop:]).view(np.uint8)
         data = np.concatenate([kernels.pack_fastlanes(spread, width), tail])
         return Encoded(_out_of_line(words, width), (pa.py_buffer(data),), sizes[None], counts)
-    if len(counts) <= _FEW_BLOCKS:
-        joined = pa.py_buffer(b"".join(_block_parts(words, counts, units, width, kernels)))
-        return Encoded(_out_of_line(words, width), (joined,), sizes[None], counts)
     # Pad the packed words of each block to a multiple of 1024, so that one call packs all. Then
     # interleave packed and raw bytes of the blocks with a mask of the output bytes.
     begins, taken = np.cumsum(counts) - counts, np.minimum(units * CHUNK, counts)
@@ -231,22 +230,27 @@ def packed_blocks(words: Words, counts: Int64Array, width: int, kernels: Kernels
     return Encoded(_out_of_line(words, width), (pa.py_buffer(data),), sizes[None], counts)
 
 
-def _block_parts(
-    words: Words, counts: Int64Array, units: Int64Array, width: int, kernels: Kernels
-) -> Iterator[memoryview]:
-    """The bytes of a few blocks: of each the packed words, then the others."""
-    start = 0
-    for count, whole in zip(counts.tolist(), units.tolist(), strict=True):
-        stop, packed = start + count, whole * CHUNK
+def _few_blocks(words: Words, counts: Sequence[int], width: int, kernels: Kernels) -> Encoded:
+    """`packed_blocks`, block by block."""
+    bits, sizes, start = words.itemsize * 8, [], 0
+    parts: list[memoryview] = []
+    for count in counts:
+        whole, rest = divmod(count, CHUNK)
+        units = whole + packs_tail(width, bits, rest)
+        block, packed = words[start : start + count], units * CHUNK
         if packed > count:
             spread = np.zeros(packed, words.dtype)
-            spread[:count] = words[start:stop]
-            yield kernels.pack_fastlanes(spread, width).data
+            spread[:count] = block
+            parts.append(kernels.pack_fastlanes(spread, width).data)
         else:
             if packed:
-                yield kernels.pack_fastlanes(words[start : start + packed], width).data
-            yield words[start + packed : stop].data
-        start = stop
+                parts.append(kernels.pack_fastlanes(block[:packed], width).data)
+            parts.append(block[packed:].data)
+        sizes.append(units * packed_bytes(width) + max(0, count - packed) * words.itemsize)
+        start += count
+    joined = pa.py_buffer(b"".join(parts))
+    table = np.array([sizes, counts], np.int64)
+    return Encoded(_out_of_line(words, width), (joined,), table[:1], table[1])
 
 
 def _parts_of_blocks(words: Words, counts: Int64Array, width: int) -> tuple[Int64Array, Int64Array]:
