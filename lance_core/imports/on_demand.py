@@ -13,6 +13,7 @@ import errno
 import gc
 import importlib
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from types import ModuleType
@@ -110,6 +111,9 @@ def load(part: Part) -> None:
 
 def import_module(name: str) -> ModuleType:
     """Import a module; raises `StoreError` if this fails because too many files are open."""
+    module = sys.modules.get(name)
+    if module is not None and not getattr(module.__spec__, "_initializing", False):
+        return module  # to count frozen objects takes longer the more there are
     with _importing(name):
         return importlib.import_module(name)
 
