@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import itertools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -57,7 +58,9 @@ class Worker(SubjectProcess):
         return self.run(_answers, self.module, str(self.path), list(questions), dict(options))
 
 
-_numbers = itertools.count(1)
+_numbers: dict[str, Iterator[int]] = defaultdict(lambda: itertools.count(1))
+"""Of the filters of a table, by path: each library gets the same, also in one process."""
+
 _datasets: dict[str, Any] = {}
 """Opened tables of this process, by path: they stay open between queries, as in a service."""
 
@@ -100,5 +103,5 @@ def timed(queries: Sequence[Any], search: Callable[[Any], T]) -> tuple[Timings, 
 
 def _search(path: str, query: Any, options: dict[str, Any]) -> Any:
     if "filter" in options:
-        options = {**options, "filter": options["filter"].format(next(_numbers))}
+        options = {**options, "filter": options["filter"].format(next(_numbers[path]))}
     return _datasets[path].to_table(columns=["id", "_score"], full_text_query=query, **options)

@@ -118,10 +118,12 @@ class Turns:
             thread.in_a_row = min(thread.in_a_row + 1, 3 * IN_A_ROW)
         else:
             thread.in_a_row = max(thread.in_a_row - IN_A_ROW, 0)
-        gate = self._closed()
+        current = self._gate
+        is_closed = not self._reserved and current.lock.acquire(blocking=False)
+        gate = current if is_closed else self._kept()
         if gate is None:
             wait_at = self._gate
-        elif now - self._since > QUANTUM and self.num_waiting:
+        elif now - self._since > QUANTUM and (self._gate.waiting or self._next.waiting):
             self._open(gate)
             wait_at = self._next
         else:
@@ -134,15 +136,12 @@ class Turns:
             raise
         self._since = perf_counter()
 
-    def _closed(self) -> _Gate | None:
-        """The gate, which the caller has closed, or which was kept closed between requests."""
-        if self._reserved:
-            try:
-                return self._reserved.pop()
-            except IndexError:  # another thread has it
-                return None
-        gate = self._gate
-        return gate if gate.lock.acquire(blocking=False) else None
+    def _kept(self) -> _Gate | None:
+        """The gate that was kept closed between requests, if nobody else takes it."""
+        try:
+            return self._reserved.pop()
+        except IndexError:
+            return None
 
     def _open(self, gate: _Gate) -> None:
         """Let the next thread through."""
@@ -160,9 +159,12 @@ class Turns:
         gate.waiting.append(None)
         try:
             while not gate.lock.acquire(timeout=look):
-                closed = self._closed()
-                if closed is not None:
-                    return closed
+                current = self._gate
+                if current.lock.acquire(blocking=False):
+                    return current
+                kept = self._kept()
+                if kept is not None:
+                    return kept
                 if perf_counter() > deadline:
                     self._gate = _Gate()
                     return None
@@ -179,6 +181,8 @@ class Turns:
         thread.end = perf_counter()
         if thread.in_a_row >= IN_A_ROW and turn is self._gate and self.num_waiting:
             self._reserved.append(turn)
+        elif turn is self._gate and not self._next.waiting:
+            turn.lock.release()
         else:
             self._open(turn)
 
