@@ -66,7 +66,8 @@ def test_versions_are_chosen_and_counted_alike(uri: str) -> None:
             min_version=4, progress=lambda *given, calls=calls: calls.append(given)
         )
         assert set(reader.read_all()["version"].to_pylist()) == {4, 5}
-        assert calls == [(1, 2), (2, 2)]
+        assert [done for done, _ in calls] == [1, 2]
+        assert calls[-1] == (2, 2)  # pylance may say earlier that it does not know yet
         with pytest.raises(ValueError, match="callable"):
             lib.dataset(uri).tracked_files(progress=3)
 
