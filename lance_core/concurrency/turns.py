@@ -162,9 +162,9 @@ class Turns:
                 current = self._gate
                 if current.lock.acquire(blocking=False):
                     return current
-                kept = self._kept()
-                if kept is not None:
-                    return kept
+                reserved = self._kept()
+                if reserved is not None:
+                    return reserved
                 if perf_counter() > deadline:
                     self._gate = _Gate()
                     return None
