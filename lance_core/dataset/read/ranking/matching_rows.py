@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy.typing as npt
 
@@ -50,9 +49,6 @@ class _Filters:
         self.known: LruCache[_Key, _Matches] = LruCache(
             limits.remembered_bytes, lambda matches: matches.nbytes
         )
-
-
-_filters: WeakKeyDictionary[Snapshot, _Filters] = WeakKeyDictionary()
 
 
 class FilterRows:
@@ -100,8 +96,9 @@ class FilterRows:
 
     @property
     def _filters(self) -> _Filters:
-        filters = _filters.get(self._snapshot)
-        return _filters.setdefault(self._snapshot, _Filters()) if filters is None else filters
+        caches = self._snapshot.caches
+        filters: _Filters | None = caches.get(_Filters)
+        return caches.setdefault(_Filters, _Filters()) if filters is None else filters
 
     def _scanned(self) -> RowFlags:
         snapshot, plan = self._snapshot, self._plan

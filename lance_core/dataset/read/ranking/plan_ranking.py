@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
-from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -172,19 +171,14 @@ class _Columns:
         return short_path(searched_field(self._snapshot.schema, path).lineage)
 
     def indexed(self, details_url: str) -> Mapping[str, Sequence[bytes]]:
-        known = _indexed.setdefault(self._snapshot, {})
-        if details_url not in known:
+        known: dict[str, Mapping[str, Sequence[bytes]]]
+        known = self._snapshot.caches.setdefault(_Columns, {})
+        if details_url not in known:  # all fields are looked through
             known[details_url] = _indexed_columns(self._snapshot, details_url)
         return known[details_url]
 
     def scan(self, **options: Any) -> pa.Table:
         return self._run(self._snapshot, options_of(options))
-
-
-_indexed: WeakKeyDictionary[Snapshot, dict[str, Mapping[str, Sequence[bytes]]]] = (
-    WeakKeyDictionary()
-)
-"""A cache: the columns of a version with indices of a type. All fields are looked through."""
 
 
 def _indexed_columns(snapshot: Snapshot, details_url: str) -> Mapping[str, Sequence[bytes]]:
