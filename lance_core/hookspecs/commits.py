@@ -21,7 +21,7 @@ from lance_core.commits.handlers.external_manifest_store import ExternalManifest
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.handlers.rename import RenameCommitHandler
 from lance_core.commits.handlers.unsafe import UnsafeCommitHandler
-from lance_core.table.paths import parse_manifest_name
+from lance_core.table.paths import ManifestName, parse_manifest_name
 
 __all__ = [
     "REQUEST_LIFETIME",
@@ -36,6 +36,7 @@ __all__ = [
     "ExternalManifestStore",
     "ManifestEntry",
     "ManifestLocation",
+    "ManifestName",
     "ManifestStoreSpec",
     "PutIfAbsentCommitHandler",
     "ReadOnlyCommitHandler",

@@ -10,7 +10,6 @@ from lance_core.commits.base import ManifestLocation
 from lance_core.commits.history import read_version
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.table.file_references import Reference, ReferenceKind, references
-from lance_core.table.manifest.manifest import Manifest
 
 BATCH_ROWS = 8192
 """Maximum files of a batch."""
@@ -82,18 +81,15 @@ def _of_versions(
     uri, folders = snapshot.root.uri, dict[str, list[str]]()
     for done, location in enumerate(versions, 1):
         file = read_version(snapshot.root.store, location).file
+        bases: dict[int | None, str] = {base.id: base.path for base in file.manifest.base_paths}
+        bases[None] = uri
         yield location.version, uri, location.path, "manifest"
         for reference in references(file):
-            base = _base_uri(file.manifest, reference, uri)
+            base = bases[reference.base_id]
             for path in _paths(snapshot, reference, base, folders):
                 yield location.version, base, path, _TYPES[reference.kind]
         if progress is not None:
             progress(done, len(versions))
-
-
-def _base_uri(manifest: Manifest, reference: Reference, uri: str) -> str:
-    paths = {base.id: base.path for base in manifest.base_paths}
-    return uri if reference.base_id is None else paths[reference.base_id]
 
 
 def _paths(

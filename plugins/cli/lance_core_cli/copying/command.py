@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator
 
 import lance_core
 from lance_core.commands import Command, add_storage_option, one_line, storage_options
 from lance_core.errors import CorruptFileError
 from lance_core_cli.copying.copy import copy_table
+from lance_core_cli.progress import on_terminal
 from lance_core_cli.verifying.verify import LEVELS, verify
 
 TO_OPTION = "to-option"
@@ -38,7 +38,7 @@ class Copy(Command):
             options.target,
             storage_options=storage_options(options),
             target_options=to_options,
-            progress=_progress if sys.stderr.isatty() else None,
+            progress=on_terminal("copied", "MB", 1_000_000),
         )
         copy = lance_core.dataset(options.target, storage_options=to_options)
         problems = verify(copy, options.level).problems
@@ -52,9 +52,3 @@ class Copy(Command):
             )
         if problems:
             raise CorruptFileError(f"problems of the copy, and maybe its source: {len(problems)}")
-
-
-def _progress(done: int, of: int) -> None:
-    end = "\n" if done == of else ""
-    sys.stderr.write(f"\rcopied {done / 1e6:.0f} of {of / 1e6:.0f} MB{end}")
-    sys.stderr.flush()

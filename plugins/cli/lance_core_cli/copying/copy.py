@@ -10,12 +10,12 @@ from typing import Any
 import lance_core
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.file import LanceFileSession
-from lance_core.hookspecs.commits import parse_manifest_name
+from lance_core_cli.manifests import SET_ASIDE, VERSIONS, manifest_name
 
-VERSIONS, REFS = "_versions", "_refs"
-"""Folders of manifests, of a table and of each branch, and of tags and branches."""
+REFS = "_refs/"
+"""Where the paths of tags and branches begin."""
 
-PASSED_OVER = ("_leases", "_damaged")
+PASSED_OVER = ("_leases", SET_ASIDE)
 """Folders of a table that say nothing about its rows."""
 
 AT_ONCE = 8
@@ -50,8 +50,8 @@ def copy_table(
     Files keep their bytes and names. Those of data go first, manifests after them and tags last, so
     that a reader of the copy sees whole versions only. An interrupted copy goes on when it is
     called again: files that are there with the same size are passed over. Versions that the source
-    gets meanwhile are not copied. ``progress`` is called with the bytes that are done and those of
-    all.
+    gets meanwhile are not copied. ``progress`` is called with the number of bytes copied so far and
+    the number of bytes to copy.
 
     A shallow clone stays one: what it has of other tables is not copied. Raises `InvalidInputError`
     if there is another table at ``target``, and `UnsupportedFeatureError` for a URL that names a
@@ -65,14 +65,19 @@ def copy_table(
     table = lance_core.dataset(source, storage_options=storage_options)
     reads = table.new_file_session()
     writes = LanceFileSession(target, target_options)
-    manifests = {path: size for path, size in reads.file_sizes().items() if _is_manifest(path)}
-    there = writes.file_sizes()
-    _refuse_another_table(reads, writes, manifests, there, target)
+    manifests = {path: size for path, size in reads.file_sizes().items() if manifest_name(path)}
+    target_sizes = writes.file_sizes()
+    _refuse_another_table(reads, writes, manifests, target_sizes, target)
+    # Listed after the manifests: all files that these refer to are there by now.
     others = {path: size for path, size in reads.file_sizes().items() if _is_copied(path)}
-    refs = [path for path in others if path.startswith(f"{REFS}/")]
-    data = [path for path in others if path not in refs and there.get(path) != others[path]]
+    refs = [path for path in others if path.startswith(REFS)]
+    data = [
+        path
+        for path, size in others.items()
+        if not path.startswith(REFS) and target_sizes.get(path) != size
+    ]
     sizes = {**others, **manifests}
-    steps = (data, [path for path in manifests if path not in there], refs)
+    steps = (data, [path for path in manifests if path not in target_sizes], refs)
     total, done = sum(sizes[path] for step in steps for path in step), 0
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for step in steps:
@@ -89,11 +94,6 @@ def _copied(reads: LanceFileSession, writes: LanceFileSession, path: str) -> str
     return path
 
 
-def _is_manifest(path: str) -> bool:
-    folder, _, name = path.rpartition("/")
-    return folder.rpartition("/")[2] == VERSIONS and parse_manifest_name(name) is not None
-
-
 def _is_copied(path: str) -> bool:
     """False for manifests, and for what is not part of the table."""
     folders = path.split("/")[:-1]
@@ -104,11 +104,11 @@ def _refuse_another_table(
     reads: LanceFileSession,
     writes: LanceFileSession,
     manifests: dict[str, int],
-    there: dict[str, int],
+    target_sizes: dict[str, int],
     target: str,
 ) -> None:
-    for path in filter(_is_manifest, there):
-        size = there[path]
+    for path in filter(manifest_name, target_sizes):
+        size = target_sizes[path]
         is_equal = manifests.get(path) == size and (
             reads.read_range(path, 0, size) == writes.read_range(path, 0, size)
         )

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from lance_core.commands import Command, add_storage_option, one_line, storage_options
 from lance_core.errors import CorruptFileError
-from lance_core_cli.repairing.plan import REQUESTED, Action, plan_repair
+from lance_core_cli.repairing.plan import Action, plan_repair
 from lance_core_cli.verifying.verify import LEVELS
+
+_REQUESTS: Mapping[Action, tuple[str, Callable[[str], object], str]] = {
+    "drop-fragment": ("ID", int, "leave out this damaged fragment with all its rows"),
+    "null-column": ("ID:COLUMN", str, "make this damaged column of a fragment null"),
+    "undelete": ("ID", int, "bring back deleted rows of a fragment whose deletion file is damaged"),
+    "drop-tag": ("TAG", str, "drop this damaged tag"),
+    "set-aside": (
+        "VERSION",
+        int,
+        "move the damaged manifest of this older version out of the history",
+    ),
+}
+"""What loses something: name and type of the argument, and what the help says."""
 
 
 class Repair(Command):
@@ -18,40 +31,16 @@ class Repair(Command):
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """Add the table, what may be given up, ``--apply`` and ``--json``."""
         parser.add_argument("table", metavar="TABLE", help="path or URL")
-        parser.add_argument(
-            "--drop-fragment",
-            action="append",
-            type=int,
-            default=[],
-            metavar="ID",
-            help="leave out this damaged fragment with all its rows; may be given several times",
-        )
-        parser.add_argument(
-            "--null-column",
-            action="append",
-            default=[],
-            metavar="ID:COLUMN",
-            help="make this damaged column of a fragment null; may be given several times",
-        )
-        parser.add_argument(
-            "--undelete",
-            action="append",
-            type=int,
-            default=[],
-            metavar="ID",
-            help="bring back deleted rows of a fragment whose deletion file is damaged",
-        )
-        parser.add_argument(
-            "--drop-tag", action="append", default=[], metavar="TAG", help="drop this damaged tag"
-        )
-        parser.add_argument(
-            "--set-aside",
-            action="append",
-            type=int,
-            default=[],
-            metavar="VERSION",
-            help="move the damaged manifest of this older version out of the history",
-        )
+        for action, (metavar, parse, text) in _REQUESTS.items():
+            parser.add_argument(
+                f"--{action}",
+                dest=action,
+                action="append",
+                type=parse,
+                default=[],
+                metavar=metavar,
+                help=f"{text}; may be given several times",
+            )
         parser.add_argument(
             "--restore", action="store_true", help="go back to the newest version that is whole"
         )
@@ -98,6 +87,6 @@ class Repair(Command):
 
 
 def _requested(options: argparse.Namespace) -> Iterator[tuple[Action, object]]:
-    for action in REQUESTED:
-        for name in getattr(options, action.replace("-", "_")):
+    for action in _REQUESTS:
+        for name in getattr(options, action):
             yield action, name

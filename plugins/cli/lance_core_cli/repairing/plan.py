@@ -10,20 +10,16 @@ import lance_core
 from lance_core import LanceDataset
 from lance_core.errors import InvalidInputError, LanceError
 from lance_core.fragment import LanceFragment
+from lance_core_cli.manifests import SET_ASIDE
 from lance_core_cli.repairing.columns_of_nulls import with_nulls
 from lance_core_cli.repairing.undeleted_rows import known_deletions, with_deleted_rows
-from lance_core_cli.repairing.versions import SET_ASIDE, newest, newest_whole_version, set_aside
+from lance_core_cli.repairing.versions import newest, newest_whole_version, set_aside
 from lance_core_cli.verifying.problem import DELETION_FILE, Problem
 from lance_core_cli.verifying.verify import Level, verify
 
 Action = Literal[
     "restore", "drop-index", "drop-fragment", "null-column", "undelete", "drop-tag", "set-aside"
 ]
-
-REQUESTED: tuple[Action, ...] = (
-    *("drop-fragment", "null-column", "undelete", "drop-tag", "set-aside"),
-)
-"""Actions that lose something."""
 
 
 @dataclass(frozen=True)
@@ -134,20 +130,20 @@ def plan_repair(
         if number is None:
             raise InvalidInputError(f"no version of {uri} is whole: see what `verify` says of each")
         return RepairPlan(uri, number, [_restoring(number, table, True)])
-    chosen = {(action, str(name)) for action, name in requested}
+    requests = {(action, str(name)) for action, name in requested}
     plan = RepairPlan(uri, table.version)
     by_fragment: dict[int, list[Problem]] = {}
     for problem in verify(table, level).problems:
         if problem.fragment_id is not None:
             by_fragment.setdefault(problem.fragment_id, []).append(problem)
         elif problem.what != "index":
-            _add(plan, [problem], _steps_of_table(table, problem, level, storage_options), chosen)
+            _add(plan, [problem], _steps_of_table(table, problem, level, storage_options), requests)
         elif not any(step.name == problem.name for step in plan.steps):
             text = f"drop the damaged index {problem.name}; no row is lost"
             plan.steps.append(Step("drop-index", problem.name, text, True))
     for identity, problems in by_fragment.items():
-        _add(plan, problems, _steps_of_fragment(table, identity, problems), chosen)
-    for action, name in sorted(chosen - {(step.action, step.name) for step in plan.steps}):
+        _add(plan, problems, _steps_of_fragment(table, identity, problems), requests)
+    for action, name in sorted(requests - {(step.action, step.name) for step in plan.steps}):
         raise InvalidInputError(f"--{action} {name}: nothing there is damaged, or can be null")
     return plan
 
@@ -156,16 +152,16 @@ def _add(
     plan: RepairPlan,
     problems: Sequence[Problem],
     steps: Iterable[Step],
-    requested: Set[tuple[Action, str]],
+    requests: Set[tuple[Action, str]],
 ) -> None:
     """Add steps against ``problems``, and those problems that no requested step mends."""
     steps = list(steps)
-    chosen = [step for step in steps if (step.action, step.name) in requested]
+    requested = [step for step in steps if (step.action, step.name) in requests]
     # Nothing else has to be done about a fragment that is left out.
-    chosen = [step for step in chosen if step.action == "drop-fragment"] or chosen
-    plan.steps += [replace(step, is_chosen=step in chosen) for step in steps]
+    repairs = [step for step in requested if step.action == "drop-fragment"] or requested
+    plan.steps += [replace(step, is_chosen=step in repairs) for step in steps]
     plan.left += [
-        problem for problem in problems if not any(_mends(step, problem) for step in chosen)
+        problem for problem in problems if not any(_mends(step, problem) for step in repairs)
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Set
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from lance_core import LanceDataset, LanceOperation
 from lance_core.errors import CorruptFileError, NotFoundError
 from lance_core.fragment import LanceFragment
 from lance_core.hookspecs.arrays import to_numpy
+from lance_core_cli.repairing.versions import version_numbers
 
 ROW_ID, ROW_ADDRESS = "_rowid", "_rowaddr"
 OFFSET = 0xFFFFFFFF
@@ -34,8 +35,7 @@ class KnownDeletions:
 
 def known_deletions(table: LanceDataset, fragment: LanceFragment) -> KnownDeletions:
     """What older versions know of the deleted rows of a fragment of ``table``."""
-    numbers = [reference["version"] for reference in table.version_refs()]
-    for number in sorted(numbers, reverse=True):
+    for number in version_numbers(table):
         if number >= table.version:
             continue
         try:
@@ -50,11 +50,11 @@ def known_deletions(table: LanceDataset, fragment: LanceFragment) -> KnownDeleti
 
 def _deleted(fragment: LanceFragment) -> npt.NDArray[np.int64]:
     addresses = fragment.to_table(columns=[], with_row_address=True).column(ROW_ADDRESS)
-    live = to_numpy(addresses).astype(np.int64) & OFFSET
-    return np.setdiff1d(np.arange(fragment.physical_rows), live, assume_unique=True)
+    every = np.arange(fragment.physical_rows)
+    return np.setdiff1d(every, _offsets(addresses), assume_unique=True)
 
 
-def with_deleted_rows(table: LanceDataset, fragments: Iterable[int]) -> LanceDataset:
+def with_deleted_rows(table: LanceDataset, fragments: Set[int]) -> LanceDataset:
     """Bring back the deleted rows of fragments, but for those that are known to be deleted.
 
     Known are the rows that an older version has deleted, and in tables with stable row ids those
@@ -103,4 +103,9 @@ def _offsets_of(fragment: LanceFragment, ids: pa.Array) -> npt.NDArray[np.int64]
     """The physical rows of a fragment that have one of the ``ids``."""
     rows = fragment.to_table(columns=[], with_row_id=True, with_row_address=True)
     addresses = rows.filter(pc.is_in(rows.column(ROW_ID), ids)).column(ROW_ADDRESS)
+    return _offsets(addresses)
+
+
+def _offsets(addresses: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    """The physical rows of addresses in one fragment."""
     return to_numpy(addresses).astype(np.int64) & OFFSET

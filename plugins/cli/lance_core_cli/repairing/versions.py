@@ -11,11 +11,8 @@ import lance_core
 from lance_core import LanceDataset
 from lance_core.errors import CorruptFileError
 from lance_core.file import LanceFileSession
-from lance_core.hookspecs.commits import parse_manifest_name
+from lance_core_cli.manifests import SET_ASIDE, VERSIONS, manifest_name
 from lance_core_cli.verifying.verify import Level, verify
-
-MANIFESTS, SET_ASIDE = "_versions", "_damaged"
-"""Folders of a table: of its manifests, and of those that are not part of it any more."""
 
 
 def newest(uri: str, storage_options: dict[str, Any] | None) -> LanceDataset | None:
@@ -46,17 +43,20 @@ def _older_versions(
 ) -> list[int]:
     """Numbers of all versions but the newest, newest first; reads no manifest."""
     if open_version is not None:
-        numbers = [reference["version"] for reference in open_version.version_refs()]
-    else:
-        numbers = list(_manifest_paths(LanceFileSession(uri, storage_options)))
-    return sorted(numbers, reverse=True)[1:]
+        return version_numbers(open_version)[1:]
+    return sorted(_manifest_paths(LanceFileSession(uri, storage_options)), reverse=True)[1:]
+
+
+def version_numbers(table: LanceDataset) -> list[int]:
+    """The numbers of all versions, newest first."""
+    return sorted((reference["version"] for reference in table.version_refs()), reverse=True)
 
 
 def _manifest_paths(session: LanceFileSession) -> dict[int, str]:
     """The paths of manifests by version."""
     paths = {}
-    for path in session.list(MANIFESTS):
-        name = parse_manifest_name(path.rpartition("/")[2])
+    for path in session.list(VERSIONS):
+        name = manifest_name(path)
         # Without a scheme it is a detached version, which is not part of the history.
         if name is not None and name.scheme is not None:
             paths[name.version] = path

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator
 
 from lance_core.commands import Command, add_table, one_line, open_table
 from lance_core.errors import CorruptFileError
+from lance_core_cli.progress import on_terminal
 from lance_core_cli.verifying.problem import Problem, VerifyReport
 from lance_core_cli.verifying.verify import LEVELS, verify
 
@@ -49,7 +49,7 @@ class Verify(Command):
             report = VerifyReport(options.table, number, options.level)
             report.problems.append(Problem("version", str(options.version or "newest"), str(error)))
             return report
-        return verify(table, options.level, _progress if sys.stderr.isatty() else None)
+        return verify(table, options.level, on_terminal("verified", "fragments"))
 
 
 def _in_words(report: VerifyReport) -> Iterator[str]:
@@ -64,9 +64,3 @@ def _in_words(report: VerifyReport) -> Iterator[str]:
         checked += f", {report.indices} indices"
     result = "whole" if report.is_whole else "damaged"
     yield f"version {report.version} is {result}; checked: {checked}"
-
-
-def _progress(done: int, of: int) -> None:
-    end = "\n" if done == of else ""
-    sys.stderr.write(f"\rverified {done} of {of} fragments{end}")
-    sys.stderr.flush()
