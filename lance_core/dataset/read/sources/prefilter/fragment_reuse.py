@@ -14,6 +14,7 @@ import pyarrow as pa
 from lance_core.byte_ranges import ByteRange
 from lance_core.concurrency.lru_cache import LruCache
 from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.encodings.arrow.numpy_values import from_numpy, to_numpy, to_scalar
 from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.fragments.data_file import ExternalFile
@@ -78,10 +79,9 @@ def remapped(snapshot: Snapshot, addresses: pa.Array) -> pa.Array | None:
         raise TypeError(f"row addresses are a pyarrow.UInt64Array, not {type(addresses).__name__}")
     if reuse_index(snapshot) is None:
         return None
-    rows = addresses.fill_null(0).to_numpy(zero_copy_only=False)
+    rows = to_numpy(addresses.fill_null(to_scalar(0, pa.uint64())))
     new, is_live = fragment_reuse(snapshot).map.moved(rows)
-    is_null = addresses.is_null().to_numpy(zero_copy_only=False)
-    return pa.array(new, pa.uint64(), mask=is_null | ~is_live)
+    return from_numpy(new, to_numpy(addresses.is_null()) | ~is_live)
 
 
 def reuse_index(snapshot: Snapshot) -> IndexMetadata | None:
