@@ -65,11 +65,11 @@ def list_transactions(dataset: LanceDataset, max_transactions: int = 10) -> list
 
 FEATURES = (
     *("sse2", "sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "avx", "avx2", "fma", "f16c"),
-    *("bmi1", "bmi2", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
+    *("bmi1", "bmi2", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx512fp16"),
 )
 """Features of processors that `simd_info` lists."""
 
-_FLAGS = {"sse3": "pni", "sse4.1": "sse4_1", "sse4.2": "sse4_2"}
+_FLAGS = {"sse3": "pni", "sse4.1": "sse4_1", "sse4.2": "sse4_2", "avx512fp16": "avx512_fp16"}
 """The names that Linux has for some of `FEATURES`."""
 
 
