@@ -16,9 +16,9 @@ UPSERTS = ("upsert", "upsert new rows", "insert new rows", "mirror")
 """All of them insert row 7."""
 
 
-@each_case("number", range((len(VERBS) + 1) // 2))
+@each_case("number", range((len(VERBS) + 1) // 2)[::3])
 def test_what_two_verbs_come_to_is_what_one_after_the_other_does(number: int) -> None:
-    """Each verb with one other; `tox -e explore` tries all pairs."""
+    """Each third verb with one other; `tox -e explore` tries all pairs."""
     verbs = list(VERBS)[number], list(VERBS)[-1 - number]
     texts = violations(Pair(*verbs[:: -1 if number % 2 else 1], stable=number % 4 < 2))
     assert texts
@@ -27,18 +27,17 @@ def test_what_two_verbs_come_to_is_what_one_after_the_other_does(number: int) ->
 
 @each_case("first", UPSERTS)
 def test_two_upserts_of_a_new_key_never_both_insert_it(first: str) -> None:
-    for second in UPSERTS[UPSERTS.index(first) :]:
-        texts = violations(Pair(first, second, stable=True))
-        assert len(texts) >= 3
-        assert not any(texts)
+    second = UPSERTS[UPSERTS.index(first) // 2]
+    texts = violations(Pair(first, second, stable=True))
+    assert len(texts) >= 3
+    assert not any(texts)
 
 
 @each_case("first", ("update other rows", "upsert", "create a bitmap"))
 def test_values_that_are_replaced_in_place_are_kept(first: str) -> None:
-    for stable in (False, True):
-        texts = violations(Pair(first, "replace values", stable))
-        assert len(texts) >= 2
-        assert not any(texts)
+    texts = violations(Pair(first, "replace values", stable=first == "upsert"))
+    assert len(texts) >= 2
+    assert not any(texts)
 
 
 def _keys_are_not_compared() -> AbstractContextManager[object]:
