@@ -236,6 +236,8 @@ class CorruptFileError(LanceError, ValueError, OSError):
         self.offset = offset
         self.field = field
         self.message = _placed(reason, path, offset, field)
+        # Tracebacks end with it; texts of errors do not have it.
+        self.add_note("lance-core verify TABLE (extra cli) says what is damaged, and what to do")
 
     def at(self, path: str = "", offset: int | None = None, field: str = "") -> CorruptFileError:
         """A copy of this error; the arguments fill in attributes that are not set yet."""

@@ -106,9 +106,9 @@ class LanceDataset(
         except Exception:  # a traceback shows it, possibly half made or without descriptors left
             return "LanceDataset"
 
-    def _repr_html_(self) -> str:
-        """What notebooks show."""
-        return describe.html(self._snapshot, "LanceDataset")
+    def _repr_html_(self) -> str | None:
+        """What notebooks show, None without the extra ``cli``: they show `repr` then."""
+        return describe.html(self)
 
     def __copy__(self) -> LanceDataset:
         return LanceDataset.of(self._snapshot, self._scan_defaults)

@@ -1,14 +1,15 @@
-"""What `repr` and notebooks show of a dataset. Nothing is read: all of it is in the manifest."""
+"""What `repr` shows of a dataset. Nothing is read: all of it is in the manifest."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from html import escape
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from lance_core.dataset.mixin_base import DatasetBase
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.errors import LanceError
+from lance_core.plugins import get_manager
 from lance_core.schema import Field
 
 MAX_COLUMNS = 60
@@ -39,18 +40,14 @@ def text(snapshot: Snapshot, name: str) -> str:
     return "\n  ".join([f"{name}({snapshot.root.redacted_uri!r})", facts, *lines])
 
 
-def html(snapshot: Snapshot, name: str) -> str:
-    """`text` as HTML."""
-    rows = [
-        f'<tr><td>{column.id}</td><td style="text-align:left;padding-left:{column.depth + 0.5}em">'
-        f'{escape(column.name)}</td><td style="text-align:left">{escape(column.type)}</td></tr>'
-        for column in list(_columns(snapshot))[:MAX_COLUMNS]
-    ]
-    facts = ", ".join(f"{escape(key)} <b>{escape(value)}</b>" for key, value in _facts(snapshot))
-    return (
-        f"<div><b>{escape(name)}</b> <code>{escape(snapshot.root.redacted_uri)}</code><br>{facts}"
-        f"<table><tr><th>id</th><th>column</th><th>type</th></tr>{''.join(rows)}</table></div>"
-    )
+def html(dataset: DatasetBase) -> str | None:
+    """What the plugin that provides ``notebook_html`` shows; None without one."""
+    try:
+        show: Any = get_manager().tool("notebook_html")
+    except LanceError:
+        return None
+    made: str = show(dataset)
+    return made
 
 
 def _facts(snapshot: Snapshot) -> Iterator[tuple[str, str]]:

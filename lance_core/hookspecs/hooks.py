@@ -140,8 +140,9 @@ def lance_analyzers() -> Iterable[AnalyzerSpec]:
 def lance_tools() -> Iterable[ToolSpec]:
     """What users import from modules of the core, by its name: ways to work on a table.
 
-    The core itself calls ``Compaction``: `LanceDataset.optimize` calls its ``execute`` and
-    ``verify``. A tool is written with `lance_core.maintenance`.
+    The core itself calls two. ``Compaction``: `LanceDataset.optimize` calls its ``execute`` and
+    ``verify``. ``notebook_html``: a function that returns what notebooks show of a dataset. A tool
+    is written with `lance_core.maintenance`.
     """
     return ()
 

@@ -66,9 +66,11 @@ KNOWN_PLUGINS = (
     KnownPlugin(
         "cli",
         commands=(
-            *("copy", "count", "diff", "export", "files", "head", "import", "indices", "repair"),
-            *("schema", "stats", "verify", "versions"),
+            *("cleanup", "compact", "completion", "copy", "count", "diff", "export", "files"),
+            *("head", "import", "index", "indices", "inspect", "repair", "restore", "schema"),
+            *("sql", "stats", "verify", "versions"),
         ),
+        tools=("notebook_html",),
     ),
     KnownPlugin(
         "compaction", tools=("Compaction", "CompactionPlan", "CompactionTask", "RewriteResult")

@@ -104,6 +104,14 @@ class FragmentCounts:
     def deleted_rows(self) -> Int64Array:
         return self._of(Count.DELETED_ROWS)
 
+    @property
+    def data_files(self) -> Int64Array:
+        return self._of(Count.DATA_FILES)
+
+    @property
+    def data_bytes(self) -> Int64Array:
+        return self._of(Count.DATA_BYTES)
+
     def _of(self, count: Count) -> Int64Array:
         """One count of each fragment."""
         row: Int64Array = self.table[count]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from lance_core.commands import (
     storage_options,
 )
 from lance_core.errors import InvalidInputError, ObjectNotFoundError
+from lance_core_cli.records import points_to_verify
 
 FORMATS = {".parquet": "parquet", ".csv": "csv", ".arrow": "feather", ".feather": "feather"}
 """Names of formats as `pyarrow.dataset` has them, by the end of a file's name."""
@@ -35,9 +37,14 @@ class Export(Command):
         parser.add_argument("file", type=Path, help=f"its name ends in {_ends()}")
         parser.add_argument("--columns", metavar="A,B", help="by default all")
         parser.add_argument("--filter", metavar="SQL", help="only these rows")
+        parser.add_argument("--json", action="store_true", help="the result as JSON")
 
     def lines(self, options: argparse.Namespace) -> Iterator[str]:
         """How many rows were written. Raises `InvalidInputError` for another name."""
+        with points_to_verify(options):
+            yield from self._exported(options)
+
+    def _exported(self, options: argparse.Namespace) -> Iterator[str]:
         form = _format(options.file)
         columns = options.columns.split(",") if options.columns else None
         scanner = open_table(options).scanner(columns=columns, filter=options.filter)
@@ -47,7 +54,10 @@ class Export(Command):
             for batch in batches:
                 rows += batch.num_rows
                 writer.write_batch(batch)
-        yield f"{rows} rows in {one_line(str(options.file))}"
+        if options.json:
+            yield json.dumps({"rows": rows, "file": str(options.file)})
+        else:
+            yield f"{rows} rows in {one_line(str(options.file))}"
 
 
 class Import(Command):
@@ -59,6 +69,7 @@ class Import(Command):
         parser.add_argument("table", metavar="TABLE", help="path or URL")
         modes = ("create", "append", "overwrite")
         parser.add_argument("--mode", choices=modes, default="create", help="by default create")
+        parser.add_argument("--json", action="store_true", help="the result as JSON")
         add_storage_option(parser)
 
     def lines(self, options: argparse.Namespace) -> Iterator[str]:
@@ -75,7 +86,11 @@ class Import(Command):
         table = lance_core.write_dataset(
             reader, options.table, mode=options.mode, storage_options=storage_options(options)
         )
-        yield f"{table.count_rows()} rows in version {table.version}"
+        rows = table.count_rows()
+        if options.json:
+            yield json.dumps({"rows": rows, "version": table.version})
+        else:
+            yield f"{rows} rows in version {table.version}"
 
 
 def _ends() -> str:

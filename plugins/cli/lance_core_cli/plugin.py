@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from lance_core.hookspecs import CommandSpec, hookimpl
+from lance_core.hookspecs import CommandSpec, ToolSpec, hookimpl
 
 _COMMANDS = {
+    "inspect": (
+        "what a table has, and what to do about it; with --html FILE, as a page for a browser",
+        "inspecting.command:Inspect",
+    ),
     "versions": (
         "the versions of a table, newest last, and what made them",
         "looking.versions:Versions",
@@ -22,6 +26,21 @@ _COMMANDS = {
         "looking.stats:Stats",
     ),
     "diff": ("what changed from one version of a table to another", "looking.diff:Diff"),
+    "sql": ("the result of an SQL query over a table", "looking.sql:Sql"),
+    "compact": ("merge small fragments, and leave out deleted rows", "maintaining.command:Compact"),
+    "cleanup": (
+        "remove old versions, and the files that no other version needs",
+        "maintaining.command:Cleanup",
+    ),
+    "index": (
+        "index a column, or add the rows that indices lack to them",
+        "maintaining.command:CreateIndex",
+    ),
+    "restore": ("make an older version the newest one", "maintaining.command:Restore"),
+    "completion": (
+        "a script with which bash, zsh or fish complete commands and options",
+        "completion:Completion",
+    ),
     "verify": (
         "check the files of a table: structure, every page, indices against rows",
         "verifying.command:Verify",
@@ -47,3 +66,9 @@ def lance_commands() -> list[CommandSpec]:
         CommandSpec(name=name, summary=summary, factory=f"lance_core_cli.{path}")
         for name, (summary, path) in _COMMANDS.items()
     ]
+
+
+@hookimpl
+def lance_tools() -> list[ToolSpec]:
+    """What notebooks show of a dataset."""
+    return [ToolSpec("lance_core_cli.inspecting.notebook:notebook_html")]

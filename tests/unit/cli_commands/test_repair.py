@@ -228,7 +228,7 @@ def test_the_words_on_the_screen_lead_from_the_error_to_a_whole_table(
     assert (code, lines[-1]) == (0, "nothing was changed: add --apply")
     code, lines, error = run("repair", uri, "--null-column", "1:a", "--apply")
     assert (code, error) == (0, "")
-    assert lines[-1] == "version 4 is the repaired table; undo: restore version 3"
+    assert lines[-1] == (f"version 4 is the repaired table; undo: lance-core restore {uri} 3")
     assert run("verify", uri, "--level", "full")[0] == 0
     assert run("repair", uri)[1] == ["nothing is damaged"]
 

@@ -1,4 +1,4 @@
-"""What `repr` and notebooks show of a dataset."""
+"""What `repr` shows of a dataset."""
 
 from __future__ import annotations
 
@@ -39,10 +39,6 @@ def test_a_dataset_shows_size_and_columns_without_reading(tmp_path: Path) -> Non
         "    y: list (id 3)",
         "      item: int32 (id 4)",
     ]
-    html = ds._repr_html_()
-    assert "&lt;point&gt;" in html
-    assert "<point>" not in html
-    assert "1,200" in html
 
 
 def test_a_wide_table_is_cut(tmp_path: Path) -> None:
@@ -56,4 +52,4 @@ def test_secrets_are_not_shown() -> None:
     ds = lance_core.write_dataset(
         TABLE, "memory://user:hidden@t", storage_options={"secret_access_key": "hidden"}
     )
-    assert "hidden" not in repr(ds) + ds._repr_html_()
+    assert "hidden" not in f"{ds!r}{ds._repr_html_()}"

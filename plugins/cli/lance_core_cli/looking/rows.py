@@ -48,7 +48,12 @@ class Head(RecordCommand):
 
     def words(self, record: Record) -> Iterator[str]:
         """One line; long values are cut."""
-        yield "  ".join(f"{one_line(name)}={_shown(value)}" for name, value in record.items())
+        yield row_words(record)
+
+
+def row_words(record: Record) -> str:
+    """A row as one line of names and values, long ones cut."""
+    return "  ".join(f"{one_line(name)}={_shown(value)}" for name, value in record.items())
 
 
 def _shown(value: object) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 
 from lance_core.commands import Command, add_storage_option, one_line, storage_options
 from lance_core.errors import CorruptFileError
-from lance_core_cli.repairing.plan import Action, plan_repair
+from lance_core_cli.repairing.plan import Action, RepairPlan, plan_repair
 from lance_core_cli.verifying.verify import LEVELS
 
 _REQUESTS: Mapping[Action, tuple[str, Callable[[str], object], str]] = {
@@ -76,14 +77,25 @@ class Repair(Command):
             if table.version == before and not options.json:
                 yield "done: it is no new version"
             elif not options.json:
-                undo = f"undo: restore version {before}"
+                undo = f"undo: lance-core restore {shlex.quote(options.table)} {before}"
                 yield f"version {table.version} is the repaired table; {undo}"
         elif plan.chosen and not options.json:
             yield "nothing was changed: add --apply"
         elif not plan.steps and not plan.left and not options.json:
             yield "nothing is damaged"
         if plan.left:
-            raise CorruptFileError(f"problems without a chosen step: {len(plan.left)}")
+            raise CorruptFileError(_what_is_left(plan))
+
+
+def _what_is_left(plan: RepairPlan) -> str:
+    """How many problems no chosen step solves, and what a user can choose."""
+    offered = sorted({step.option.split()[0] for step in plan.steps if not step.is_chosen})
+    remedy = (
+        f"choose what to give up, with {' or '.join(offered)} as above, and --apply"
+        if offered
+        else "go back to the newest version that is whole, with --restore, or to a copy"
+    )
+    return f"problems without a chosen step: {len(plan.left)}; {remedy}"
 
 
 def _requested(options: argparse.Namespace) -> Iterator[tuple[Action, object]]:

@@ -62,5 +62,8 @@ def _in_words(report: VerifyReport) -> Iterator[str]:
         checked += f", {report.bytes} bytes of values"
     if report.level == "full":
         checked += f", {report.indices} indices"
+    if not report.version:
+        yield "the newest version cannot be opened"
+        return
     result = "whole" if report.is_whole else "damaged"
     yield f"version {report.version} is {result}; checked: {checked}"

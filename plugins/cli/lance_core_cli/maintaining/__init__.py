@@ -1,0 +1,1 @@
+"""Commands that keep a table small and fast."""
