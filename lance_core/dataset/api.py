@@ -48,10 +48,12 @@ def dataset(
         load(Part.TABLES)
     except BaseException:
         storage_options = None  # the frame of the error would show secrets
+        del options
         raise
-    from lance_core.store.secret import hide_secrets
+    from lance_core.store.secret import hide_secrets, hide_secrets_in
 
     storage_options = hide_secrets(storage_options)
+    hide_secrets_in(options)  # type: ignore[arg-type]  # a TypedDict is a dictionary, too
     from lance_core.dataset.dataset import LanceDataset
     from lance_core.dataset.snapshot.open_dataset import open_dataset
 

@@ -42,7 +42,7 @@ class OpenArguments(TypedDict, total=False):
     s3_credentials_refresh_offset_seconds: object
     ignore_namespace_table_storage_options: object
     serialized_manifest: bytes | None
-    base_store_params: object
+    base_store_params: Mapping[str, Mapping[str, str]] | None
     namespace: object
     namespace_client: object
     table_id: Sequence[str] | None
@@ -174,7 +174,7 @@ class CommitArguments(TypedDict, total=False):
     namespace_client: object
     table_id: object
     namespace_client_managed_versioning: object
-    base_store_params: object
+    base_store_params: Mapping[str, Mapping[str, str]] | None
 
 
 class CleanupArguments(TypedDict, total=False):

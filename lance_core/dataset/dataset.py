@@ -23,7 +23,7 @@ from lance_core.errors import printable
 from lance_core.imports.on_demand import lazy_module
 from lance_core.schema import LanceSchema
 from lance_core.store.config import StoreConfig
-from lance_core.store.secret import hide_secrets
+from lance_core.store.secret import hide_base_secrets, hide_secrets
 from lance_core.table.manifest.manifest_draft import max_fragment_id
 
 if TYPE_CHECKING:
@@ -86,8 +86,9 @@ class LanceDataset(
             "namespace_client": namespace_client,
             "table_id": table_id,
             "namespace_client_managed_versioning": namespace_client_managed_versioning,
-            "base_store_params": base_store_params,
+            "base_store_params": hide_base_secrets(base_store_params),
         }
+        base_store_params = None  # the frame of an error would show secrets
         storage_options = hide_secrets(storage_options)
         self._snapshot = open_dataset(uri, version, None, storage_options, options)
         self._scan_defaults = dict(default_scan_options or {})

@@ -28,8 +28,9 @@ from lance_core.dataset.write.merge_insert.source import (
     source_schemas,
 )
 from lance_core.dataset.write.retry_on_conflict import ConflictRetries
+from lance_core.dataset.write.target_bases import BaseChoice
 from lance_core.encodings.version import FileVersion
-from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import InvalidInputError
 from lance_core.store.temporary_folder import TemporaryFolder, memory_budget
 from lance_core.table.storage_version import may_mix
 
@@ -152,14 +153,20 @@ class MergeInsertBuilder:
             ) from None
 
     def target_bases(self, bases: Sequence[str]) -> Self:
-        """Raise `UnsupportedFeatureError`: new files are written to the table's root."""
-        raise UnsupportedFeatureError("merges do not support 'target_bases' yet")
+        """Write new fragments to these base paths in turn, named as in `write_dataset`.
+
+        Deletion files, and files of `write_mode` ``rewrite_columns``, go to the table's root.
+        Raises `InvalidInputError` for base paths that the table does not have.
+        """
+        choice = BaseChoice.of(bases, self._plan.bases.every)
+        return self._to_bases(choice)
 
     def target_all_bases(self, include_primary: bool = True) -> Self:
-        """Write to all base paths; raises `UnsupportedFeatureError` if the table has any."""
-        if not include_primary or self._dataset.snapshot.manifest.base_paths:
-            raise UnsupportedFeatureError("merges do not support 'target_all_bases' yet")
-        return self
+        """Write new fragments to all base paths that the table has when the merge runs, in turn.
+
+        ``include_primary``: to the table's root as well.
+        """
+        return self._to_bases(BaseChoice.of(self._plan.bases.references, include_primary))
 
     def execute(self, data_obj: ReaderLike, *, schema: pa.Schema | None = None) -> ExecuteResult:
         """Merge ``data_obj``, commit, and move the dataset to the new version.
@@ -253,6 +260,12 @@ class MergeInsertBuilder:
             kernels = self._dataset.snapshot.root.registry.kernels
             source = read_source(reader, schemas, self._plan.on, folder, limit, kernels)
             yield source, folder, budget
+
+    def _to_bases(self, choice: BaseChoice) -> Self:
+        snapshot = self._dataset.snapshot
+        root = snapshot.root.allowing(choice.named_paths(snapshot.manifest.base_paths))
+        self._dataset.move_to(replace(snapshot, root=root))
+        return self._with(bases=choice)
 
     def _with(self, **changes: Any) -> Self:
         self._plan = replace(self._plan, **changes)

@@ -216,8 +216,18 @@ def hide_secrets_in(arguments: MutableMapping[str, Any]) -> None:
     """Apply `hide_secrets` to those keyword arguments that are storage options."""
     if "storage_options" in arguments:
         arguments["storage_options"] = hide_secrets(arguments["storage_options"])
-    if arguments.get("base_store_params") is not None:  # storage options by URI; not supported
-        arguments["base_store_params"] = _not_text(arguments["base_store_params"])
+    if "base_store_params" in arguments:
+        arguments["base_store_params"] = hide_base_secrets(arguments["base_store_params"])
+
+
+def hide_base_secrets(params: T) -> T:
+    """Apply `hide_secrets` to storage options by the URI of a base path; never raises."""
+    if params is None:
+        return params
+    hidden: object = _not_text(params)
+    if isinstance(params, Mapping):
+        hidden = {uri: hide_secrets(options) for uri, options in params.items()}
+    return cast("T", hidden)
 
 
 def check_storage_options(options: Mapping[str, str | Secret]) -> None:

@@ -71,11 +71,3 @@ def test_uncommitted_indices_take_the_arguments_of_vectors_and_of_others(tmp_pat
     assert dataset.stats.index_stats("x_idx")["num_indexed_rows"] == 512
     with pytest.raises((TypeError, ValueError)):
         dataset.create_index_uncommitted("x", "BTREE", fragment_ids=[0], num_partitions=3)
-
-
-@each_case("options", [{"target_bases": ["a"]}, {"target_all_bases": True}])
-def test_writes_to_other_bases_are_refused(tmp_path: Path, options: dict[str, Any]) -> None:
-    with pytest.raises(NotImplementedError, match="base"):
-        lance_core.write_dataset(pa.table({"x": [1]}), tmp_path / "t", **options)
-    with pytest.raises(NotImplementedError, match="base"):
-        lance_core.LanceFragment.create(tmp_path / "t", pa.table({"x": [1]}), **options)

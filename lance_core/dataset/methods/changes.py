@@ -33,7 +33,7 @@ from lance_core.dataset.write.retry_on_conflict import (
 from lance_core.dataset.write.write import APPEND, file_version, write
 from lance_core.errors import UnsupportedFeatureError, warn_caller
 from lance_core.imports.on_demand import lazy_module
-from lance_core.store.secret import hide_secrets
+from lance_core.store.secret import hide_secrets, hide_secrets_in
 from lance_core.table.transactions.operations import UpdateBases
 
 if TYPE_CHECKING:
@@ -299,11 +299,14 @@ class ChangeMethods(DatasetBase):
     ) -> Self:
         """Add base paths, move to the new version, and return this dataset.
 
-        Raises `InvalidInputError` if the table has a base path with the same path, name or id.
+        The dataset may read and write at these paths from then on. Raises `InvalidInputError` if
+        the table has a base path with the same path, name or id.
         """
-        bases = UpdateBases(to_bases(new_bases))
+        bases = to_bases(new_bases)
         properties = properties_of(None, transaction_properties)
-        self._snapshot = commit_change(self._snapshot, bases, properties)
+        root = self._snapshot.root.allowing(base.path for base in bases)
+        opened = dataclasses.replace(self._snapshot, root=root)
+        self._snapshot = commit_change(opened, UpdateBases(bases), properties)
         return self
 
     @classmethod
@@ -324,11 +327,14 @@ class ChangeMethods(DatasetBase):
         that excludes other writers. ``options``: see `options_of`.
         """
         storage_options = hide_secrets(storage_options)
+        hide_secrets_in(options)  # type: ignore[arg-type]  # a TypedDict is a dictionary, too
         base_uri, storage_options = namespace_tables.located(base_uri, storage_options, options)
-        root = open_table.root_of(base_uri, storage_options).with_lock(commit_lock)
+        of_bases = options.get("base_store_params")
+        root = open_table.root_of(base_uri, storage_options).allowing((), of_bases)
+        root = root.with_lock(commit_lock)
         how, properties = options_of(options)
         opened = None
-        if commit_lock is None and isinstance(base_uri, HasSnapshot):
+        if commit_lock is None and not of_bases and isinstance(base_uri, HasSnapshot):
             opened = base_uri.snapshot
         return cls.of(commit_operation(root, operation, read_version, how, properties, opened))
 
@@ -348,8 +354,10 @@ class ChangeMethods(DatasetBase):
         operations.
         """
         storage_options = hide_secrets(storage_options)
+        hide_secrets_in(options)  # type: ignore[arg-type]  # a TypedDict is a dictionary, too
         dest, storage_options = namespace_tables.located(dest, storage_options, options)
-        root = open_table.root_of(dest, storage_options).with_lock(commit_lock)
+        root = open_table.root_of(dest, storage_options)
+        root = root.allowing((), options.get("base_store_params")).with_lock(commit_lock)
         how, properties = options_of(options)
         snapshot, merged = commit_batch(root, transactions, how, properties)
         return {"dataset": cls.of(snapshot), "merged": merged}

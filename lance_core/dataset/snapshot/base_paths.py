@@ -4,9 +4,10 @@ A base path is part of the table's metadata, so the creator of the table chose i
 Without permission, reads are allowed only inside the URI that the user opened; for a branch opened
 by its own URI, inside the table that contains it. All other locations need the caller's permission:
 the storage option `ALLOW_OPTION` or the environment variable `ALLOW_VARIABLE`, with the value "yes"
-or URL prefixes separated by commas. Storage options, and with them credentials, apply to a base
-path only if it is on the same host as the opened URI; all buckets of a service are on the host that
-the options name.
+or URL prefixes separated by commas. A location is also allowed if the caller gives storage options
+for it (``base_store_params``), which apply there and below it. Other storage options, and with them
+credentials, apply to a base path only if it is on the same host as the opened URI; all buckets of a
+service are on the host that the options name.
 """
 
 from __future__ import annotations
@@ -43,6 +44,10 @@ def open_base(config: StoreConfig, branch: str | None, path: str) -> ObjectStore
         below = _relative(base, own)
         if below is not None:
             return _folder(open_store(own, config.options), below)
+    for uri in sorted(config.base_options, key=len, reverse=True):
+        below = _relative(base, parse_uri(uri))
+        if below is not None:
+            return _folder(open_store(parse_uri(uri), config.base_options[uri]), below)
     allowed = known_places(config)
     if _ALL in allowed:
         return open_store(base, _options_for(config, base))

@@ -34,13 +34,13 @@ _IGNORED = frozenset(
 )
 """Arguments of pylance that have no effect here."""
 
-_UNSUPPORTED = frozenset({"namespace", "namespace_client_managed_versioning", "base_store_params"})
+_UNSUPPORTED = frozenset({"namespace", "namespace_client_managed_versioning"})
 
 _SUPPORTED = frozenset(
     {
         *("version", "asof", "storage_options", "default_scan_options", "commit_lock"),
         *("allow_base_paths", "session", "index_cache_size_bytes", "metadata_cache_size_bytes"),
-        *("serialized_manifest", "namespace_client", "table_id"),
+        *("serialized_manifest", "namespace_client", "table_id", "base_store_params"),
     }
 )
 
@@ -69,7 +69,13 @@ def open_dataset(
     if session is None:
         limits = options.get("index_cache_size_bytes"), options.get("metadata_cache_size_bytes")
         session = Session(*limits)
-    root = open_table.open_root(where, storage_options, options.get("allow_base_paths"), session)
+    root = open_table.open_root(
+        where,
+        storage_options,
+        options.get("allow_base_paths"),
+        session,
+        options.get("base_store_params"),
+    )
     root = root.with_lock(options.get("commit_lock"))
     serialized = options.get("serialized_manifest")
     if version is None and serialized is not None:

@@ -28,7 +28,7 @@ from lance_core.plugins.handler_choice import MARKER
 from lance_core.plugins.probe_records import learn_probes
 from lance_core.store.config import StoreConfig
 from lance_core.store.memory import with_own_name
-from lance_core.store.secret import hide_secrets
+from lance_core.store.secret import hide_base_secrets, hide_secrets
 from lance_core.store.uri import uri_above
 from lance_core.store.wrappers.prefix import PrefixStore
 from lance_core.table.refs import TREE, branch_folder, branch_or_main, recorded_branch
@@ -47,15 +47,19 @@ def open_root(
     storage_options: Mapping[str, Any] | None = None,
     allow_base_paths: str | Sequence[str] | None = None,
     session: Session | None = None,
+    base_store_params: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> TableRoot:
     """The root of the table at ``uri``, which need not exist; ``memory://`` is always a new one."""
     if storage_options is not None:
         storage_options = hide_secrets(storage_options)
+    base_store_params = hide_base_secrets(base_store_params)
     config = StoreConfig(with_own_name(os.fspath(uri)), storage_options or {})
     if allow_base_paths is not None:
         if isinstance(allow_base_paths, str):
             allow_base_paths = allow_base_paths.split(",")
         config = allowing(config, allow_base_paths)
+    if base_store_params:
+        config = config.with_base_options(base_store_params)
     return open_root_of(config, session=session)
 
 

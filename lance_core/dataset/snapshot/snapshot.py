@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from lance_core.concurrency.fork_safe import cached_property
 from lance_core.concurrency.lru_cache import LruCache
 from lance_core.concurrency.turns import SHORT_REQUEST
 from lance_core.datafile.reader import FileReader
-from lance_core.dataset.snapshot.base_paths import object_place, open_base
+from lance_core.dataset.snapshot.base_paths import allowing, object_place, open_base
 from lance_core.dataset.snapshot.session import Session
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
@@ -38,9 +38,6 @@ from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest.file import ManifestFile
 from lance_core.table.manifest.manifest import Manifest
 from lance_core.table.manifest_parts import BasePath
-
-if TYPE_CHECKING:
-    pass
 
 MAX_FRAGMENT_ROWS = 1 << 32
 """Maximum rows of a fragment: a row address has 32 bits for the offset in the fragment."""
@@ -83,6 +80,24 @@ class TableRoot:
         """Raise the error of a commit that cannot succeed; call it before writing files."""
         self.store.check_can_write()  # its error is clearer than that of the handler
         checked(self.handler, self.store).check_can_commit()
+
+    def allowing(
+        self, paths: Iterable[str], options: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> TableRoot:
+        """The same root, with permission to use the base paths ``paths``.
+
+        ``options``: storage options of base paths by URI, which are a permission, too.
+        """
+        paths = list(paths)
+        if not paths and not options:
+            return self
+        config = allowing(self.config, paths) if paths else self.config
+        config = config.with_base_options(options) if options else config
+        return replace(self, config=config, bases=LruCache(MAX_OPEN_BASES))
+
+    def base_store(self, branch: str | None, path: str) -> ObjectStore:
+        """The store of a base path, or of a folder that a version refers to; see `open_base`."""
+        return self.bases.get((branch, path), lambda: open_base(self.config, branch, path))
 
     @property
     def uri(self) -> str:
@@ -237,17 +252,15 @@ class Snapshot:
     def _plain_store(self, base: BasePath | None) -> ObjectStore:
         if base is None:
             return self.root.store
-        config, branch, path = self.root.config, self.manifest.branch, base.path
-        return self.root.bases.get((branch, path), lambda: open_base(config, branch, path))
+        return self.root.base_store(self.manifest.branch, base.path)
 
     def object_at(self, uri: str) -> tuple[ObjectStore, str]:
         """The store of the object at the absolute URI ``uri``, and its path in the store.
 
         Raises the errors of `open_base` and `object_place`.
         """
-        config, branch, (folder, name) = self.root.config, self.manifest.branch, object_place(uri)
-        store = self.root.bases.get((branch, folder), lambda: open_base(config, branch, folder))
-        return store, name
+        folder, name = object_place(uri)
+        return self.root.base_store(self.manifest.branch, folder), name
 
     def reader(self, file: DataFile) -> FileReader:
         """The open data file, cached by base path, path and size; file names are never reused."""

@@ -45,7 +45,7 @@ def options_of(arguments: Mapping[str, Any]) -> tuple[CommitOptions, dict[str, s
     one, the commit raises `AlreadyCommittedError`, so that a change is committed only once.
     """
     options_left = {name: value for name, value in arguments.items() if value is not None}
-    for name in _OF_NAMESPACES:
+    for name in _OF_THE_ROOT:
         options_left.pop(name, None)
     version = options_left.pop("data_storage_version", None)
     options = CommitOptions(
@@ -82,8 +82,8 @@ _KNOWN = frozenset(
         "is_committed",
     }
 )
-_OF_NAMESPACES = "namespace_client", "table_id"
-_UNSUPPORTED = frozenset({"namespace_client_managed_versioning", "base_store_params"})
+_OF_THE_ROOT = "namespace_client", "table_id", "base_store_params"
+_UNSUPPORTED = frozenset({"namespace_client_managed_versioning"})
 
 
 def _check_function(value: object) -> Callable[[Mapping[str, str]], bool] | None:

@@ -9,17 +9,17 @@ reference them.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 
 from lance_core.commits.options import CommitOptions
 from lance_core.dataset.snapshot.snapshot import Snapshot, TableRoot
 from lance_core.dataset.write.commit import commit
+from lance_core.dataset.write.target_bases import TargetBase
 from lance_core.errors import CommitUnknownError, LanceError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.functions import list_paths
 from lance_core.table.fragments.fragment import Fragment
-from lance_core.table.paths import data_file_path
 from lance_core.table.transactions.transaction import Transaction
 
 
@@ -28,7 +28,8 @@ class NewFiles:
     """The files that a change has written so far, mostly as the fragments that reference them.
 
     ``data``: fragments with new data files and their blobs. ``deletions``: fragments with new
-    deletion files. ``others``: paths of other files. ``is_sent``: True from the start of the commit
+    deletion files. ``others``: paths of other files. ``targets``: the locations of data files in
+    base paths. ``is_sent``: True from the start of the commit
     on. ``is_committed``: True after its success; then nothing removes the files.
     """
 
@@ -36,6 +37,7 @@ class NewFiles:
     data: list[Fragment] = field(default_factory=list)
     deletions: list[Fragment] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
+    targets: Sequence[TargetBase] = ()
     is_sent: bool = False
     is_committed: bool = False
 
@@ -67,18 +69,19 @@ class NewFiles:
 
     def discard(self) -> None:
         """Remove all these files."""
-        discard_data_files(self.root, self.data)
+        discard_data_files(self.root, self.data, self.targets)
         discard_deletion_files(self.root, self.deletions)
         self.discard_others(lambda _: True)
 
 
 @contextlib.contextmanager
-def discard_on_failure(root: TableRoot) -> Iterator[NewFiles]:
+def discard_on_failure(root: TableRoot, targets: Sequence[TargetBase] = ()) -> Iterator[NewFiles]:
     """A context for a change of ``root``, which adds its files to `NewFiles` and may commit them.
 
-    If the change has certainly failed, the files are removed.
+    ``targets``: the locations of its data files, if some are in base paths. If the change has
+    certainly failed, the files are removed.
     """
-    files = NewFiles(root)
+    files = NewFiles(root, targets=targets)
     try:
         yield files
     except CommitUnknownError:
@@ -90,19 +93,24 @@ def discard_on_failure(root: TableRoot) -> Iterator[NewFiles]:
         raise
 
 
-def discard_data_files(root: TableRoot, fragments: Iterable[Fragment]) -> None:
+def discard_data_files(
+    root: TableRoot, fragments: Iterable[Fragment], targets: Sequence[TargetBase] = ()
+) -> None:
     """Remove the data files of ``fragments``; the caller ensures that no version references them.
 
-    A file that cannot be removed stays unreferenced until a cleanup removes it.
+    Files in base paths that ``targets`` does not have are left. A file that cannot be removed stays
+    unreferenced until a cleanup removes it.
     """
+    by_id = {None: TargetBase(root.store), **{target.base_id: target for target in targets}}
     for fragment in fragments:
         for file in fragment.files:
             with contextlib.suppress(Exception):
-                path = data_file_path(file.path)
-                root.store.delete(path)
+                target = by_id[file.base_id]
+                path = target.data_file_path(file.path)
+                target.store.delete(path)
                 if file.version_facts.stores.blobs_v2:
-                    for blobs in list_paths(root.store, path.removesuffix(".lance")):
-                        root.store.delete(blobs)
+                    for blobs in list_paths(target.store, path.removesuffix(".lance")):
+                        target.store.delete(blobs)
 
 
 def discard_deletion_files(root: TableRoot, fragments: Iterable[Fragment]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
@@ -24,6 +25,7 @@ from lance_core.dataset.values.fragment_metadata import FragmentMetadata
 from lance_core.dataset.values.progress import FragmentWriteProgress
 from lance_core.dataset.values.progress_bar import progress_bar
 from lance_core.dataset.write.discard_on_failure import discard_on_failure
+from lance_core.dataset.write.target_bases import TargetBase
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.imports.on_demand import lazy_module
 from lance_core.lazy_dataclass import dataclass
@@ -33,7 +35,7 @@ from lance_core.schema.blobs.views import as_given
 from lance_core.store.base import ObjectWriter
 from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.fragment import Fragment
-from lance_core.table.paths import data_file_name, data_file_path
+from lance_core.table.paths import data_file_name
 
 if TYPE_CHECKING:
     from lance_core.dataset.blobs import ingest, side_files
@@ -86,7 +88,8 @@ class WriteOptions:
 
     ``files``: the layout of each file. ``max_rows_per_file`` is exact; ``max_bytes_per_file`` is
     checked between batches; unless ``splits_batches`` is False, a batch is divided where it would
-    exceed the limit. ``blobs``: options for version 2 blobs.
+    exceed the limit. ``blobs``: options for version 2 blobs. ``targets``: where the files go in
+    turn, by default to the table's root.
     """
 
     files: FileOptions
@@ -95,6 +98,7 @@ class WriteOptions:
     progress: FragmentWriteProgress | None = None
     blobs: BlobOptions = field(default_factory=BlobOptions)
     splits_batches: bool = True
+    targets: tuple[TargetBase, ...] = ()
 
     def __post_init__(self) -> None:
         check_positive("max_rows_per_file", self.max_rows_per_file)
@@ -114,7 +118,7 @@ def write_fragments(
     """
     schema = as_given(schema)
     with (
-        discard_on_failure(root) as files,
+        discard_on_failure(root, options.targets) as files,
         _FragmentWriter(root, schema, options, files.data) as writer,
         progress_bar("write") as advance,
     ):
@@ -166,6 +170,8 @@ class _FragmentWriter:
         self._file: FileOutput | None = None
         self._side: side_files.SideFiles | None = None
         self._name = ""
+        self._targets = itertools.cycle(options.targets or (TargetBase(root.store),))
+        self._target = TargetBase(root.store)
 
     def __enter__(self) -> _FragmentWriter:
         return self
@@ -233,7 +239,8 @@ class _FragmentWriter:
 
     def _start(self) -> None:
         self._name = data_file_name(uuid.uuid4())
-        path, store = data_file_path(self._name), self._root.store
+        self._target = next(self._targets)
+        path, store = self._target.data_file_path(self._name), self._target.store
         if has_blobs_v2(self._schema.complex_fields):
             blobs = self._options.blobs
             self._side = side_files.SideFiles(store, path, blobs.external.refer, blobs.pack_limit)
@@ -264,7 +271,7 @@ class _FragmentWriter:
     def _add(self, written: FileWriteResult) -> None:
         """Add the fragment of a finished file."""
         self._file = self._side = None
-        fragment = new_fragment(self._name, written)
+        fragment = new_fragment(self._name, written, self._target.base_id)
         self._done.append(fragment)
         if self._progress is not None:
             self._progress.complete(FragmentMetadata.of(fragment, written.num_rows))
@@ -282,8 +289,8 @@ class _FragmentWriter:
             raise
 
 
-def new_fragment(name: str, written: FileWriteResult) -> Fragment:
-    """The fragment with id 0 and the rows of one new file."""
+def new_fragment(name: str, written: FileWriteResult, base_id: int | None = None) -> Fragment:
+    """The fragment with id 0 and the rows of one new file, in the base path ``base_id``."""
     file = DataFile(
         path=name,
         fields=tuple(written.field_ids),
@@ -291,5 +298,6 @@ def new_fragment(name: str, written: FileWriteResult) -> Fragment:
         file_major_version=written.major,
         file_minor_version=written.minor,
         file_size_bytes=written.size_bytes,
+        base_id=base_id,
     )
     return Fragment(id=0, files=(file,), physical_rows=written.num_rows)

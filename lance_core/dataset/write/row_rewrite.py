@@ -22,6 +22,7 @@ from lance_core.dataset.write.deletions import write_deletions
 from lance_core.dataset.write.discard_on_failure import NewFiles
 from lance_core.dataset.write.fragment_writer import BlobOptions, WriteOptions, write_fragments
 from lance_core.dataset.write.legacy_dictionaries import in_dictionaries, with_dictionaries
+from lance_core.dataset.write.target_bases import TargetBase
 from lance_core.encodings.decoding import RowIndices
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError
@@ -42,12 +43,14 @@ def write_rows(
     *,
     schema: Schema | None = None,
     version: FileVersion | None = None,
+    targets: tuple[TargetBase, ...] = (),
 ) -> list[Fragment]:
     """Write ``batches`` as new fragments, add them to ``files`` and return them.
 
     Columns are matched by name to ``schema``, by default the table's. Blobs are bytes or, in
     version 2, structs as users write them. ``version``: the file version, by default the table's.
-    Raises `SchemaMismatchError` and `InvalidInputError` for values that the schema does not allow.
+    ``targets``: see `WriteOptions`. Raises `SchemaMismatchError` and `InvalidInputError` for values
+    that the schema does not allow.
     """
     schema = schema or snapshot.schema
     version = version or snapshot.storage_version
@@ -56,7 +59,8 @@ def write_rows(
         reader = pa.RecordBatchReader.from_batches(schema.to_arrow(), known)
         batches, schema = with_dictionaries(reader, schema)
     blobs = BlobOptions.of_moved_rows(snapshot.manifest.base_paths)
-    options = WriteOptions(FileOptions(version), blobs=blobs)
+    options = WriteOptions(FileOptions(version), blobs=blobs, targets=targets)
+    files.targets = targets
     written = write_fragments(snapshot.root, batches, schema, options)
     files.data += written
     return written

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import uuid as uuids
 from collections.abc import Mapping, Sequence
 from dataclasses import field
@@ -32,6 +33,7 @@ from lance_core.dataset.write.discard_on_failure import (
 )
 from lance_core.dataset.write.input import ReaderLike, stays_in_memory, to_reader
 from lance_core.dataset.write.legacy_dictionaries import with_dictionaries
+from lance_core.dataset.write.target_bases import BaseChoice, TargetBase, targets_by_id
 from lance_core.encodings.version import FileVersion
 from lance_core.error_texts.suggestions import unknown_argument
 from lance_core.errors import (
@@ -89,7 +91,10 @@ class WriteArguments(TypedDict, total=False):
     ``commit_lock``: a function that gets the version number and returns a context manager; the
     commit runs inside it.
     ``auto_cleanup_options``: when commits clean up older versions; for a new table.
-    ``initial_bases``: base paths of a new table.
+    ``initial_bases``: base paths of a new table. ``target_bases``: the names or paths of the base
+    paths to which new files go in turn; the table's own URI stands for its root.
+    ``target_all_bases``: True for the root and all base paths in turn, False for all base paths.
+    ``base_store_params``: storage options by the URI of a base path, which are not stored.
     ``allow_external_blob_outside_bases`` (False): allow URIs of blobs outside of all base paths.
     ``external_blob_mode``: ``"reference"`` stores the URIs of blobs, ``"ingest"`` stores the bytes
     of the objects.
@@ -115,6 +120,9 @@ class WriteArguments(TypedDict, total=False):
     commit_lock: CommitLock | None
     auto_cleanup_options: AutoCleanupConfig | None
     initial_bases: list[DatasetBasePath] | None
+    target_bases: Sequence[str] | None
+    target_all_bases: bool | None
+    base_store_params: Mapping[str, Mapping[str, str]] | None
     allow_external_blob_outside_bases: bool
     external_blob_mode: str
     blob_pack_file_size_threshold: int | None
@@ -124,11 +132,8 @@ class WriteArguments(TypedDict, total=False):
 
 
 class AllWriteArguments(WriteArguments, total=False):
-    """Also those of pylance that are refused, and the former name of ``data_storage_version``."""
+    """Also pylance's former name of ``data_storage_version``."""
 
-    target_bases: list[str] | None
-    target_all_bases: bool | None
-    base_store_params: Mapping[str, Mapping[str, str]] | None
     use_legacy_format: bool | None
 
 
@@ -144,7 +149,7 @@ def write(
     job.root.check_can_commit()
     fragments = job.write()
     try:
-        with discard_on_failure(job.root) as files:
+        with discard_on_failure(job.root, job.options.targets) as files:
             files.data += fragments
             return _committed(job, files)
     except DatasetNotFoundError:  # the table was removed while it was open
@@ -206,11 +211,21 @@ def discard_fragments(
     """Remove the data files of fragments that were written but not committed.
 
     The caller must ensure that no version references them, now or later. A file that cannot be
-    removed stays unreferenced until a cleanup removes it.
+    removed stays unreferenced until a cleanup removes it. Files in base paths are removed if the
+    table exists and has these base paths.
     """
     storage_options = hide_secrets(storage_options)
     root = open_table.root_of(dataset_uri, storage_options)
-    discard_data_files(root, [fragment.to_fragment() for fragment in fragments])
+    stored = [fragment.to_fragment() for fragment in fragments]
+    ids = {file.base_id for fragment in stored for file in fragment.files}
+    targets: tuple[TargetBase, ...] = ()
+    if ids - {None}:
+        if isinstance(dataset_uri, HasSnapshot):
+            snapshot = dataset_uri.snapshot
+        else:
+            snapshot = open_table.open_version(root)
+        targets = targets_by_id(snapshot, ids)
+    discard_data_files(root, stored, targets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +266,15 @@ class _Job:
         else:
             where = target
         root, base = _target(where, mode, options, session)
+        named = {name: value for name, value in arguments.items() if value is not None}
+        new_bases = _initial_bases(named.get("initial_bases"), base)
+        choice = BaseChoice.from_arguments(named)
+        bases = new_bases if base is None else base.manifest.base_paths
+        allowed = [*(added.path for added in new_bases), *choice.named_paths(bases)]
+        root = root.allowing(allowed, named.get("base_store_params"))
         root = root.with_lock(arguments.get("commit_lock"))
+        if base is not None and root is not base.root:
+            base = replace(base, root=root)
         reader = to_reader(data, schema)
         version = file_version(base, mode, arguments.get("data_storage_version"))
         root.registry.file_version(version)  # before anything is written
@@ -269,16 +292,15 @@ class _Job:
         check_storable(stored, version.value)
         if version.has_table_dictionaries:
             reader, stored = with_dictionaries(reader, stored)
-        named = {name: value for name, value in arguments.items() if value is not None}
-        new_bases = _initial_bases(named.get("initial_bases"), base)
-        blobs = blob_options(new_bases if base is None else base.manifest.base_paths, named)
+        blobs = blob_options(bases, named)
+        targets = choice.targets(root, bases, None if base is None else base.manifest.branch)
         return cls(
             root,
             base,
             reader,
             stored,
             mode,
-            _write_options(version, named, blobs, stays_in_memory(data)),
+            _write_options(version, named, blobs, targets, stays_in_memory(data)),
             CommitOptions(
                 naming=naming_of(named.get("enable_v2_manifest_paths", True)),
                 facts=CommitFacts(
@@ -302,8 +324,10 @@ class _Job:
         same_fields = (
             append_schema(base.schema, self.schema.to_arrow()).fields == self.schema.fields
         )
-        # Blobs may reference base paths that the other table does not have.
-        has_own_bases = bool(self.initial_bases) and has_blobs_v2(self.schema.fields)
+        # Files and blobs may reference base paths that the other table does not have.
+        has_own_bases = bool(self.initial_bases) and (
+            bool(self.options.targets) or has_blobs_v2(self.schema.fields)
+        )
         mixes = base.storage_version is not self.options.files.version
         if not same_fields or has_own_bases or mixes:
             raise SchemaMismatchError(
@@ -391,15 +415,14 @@ def _merged_schema(base: Snapshot | None, mode: str, data: pa.Schema) -> Schema 
 def _initial_bases(
     bases: Sequence[DatasetBasePath] | None, base: Snapshot | None
 ) -> tuple[BasePath, ...]:
-    """The base paths of a new table; those without an id get ids from 1 on."""
+    """The base paths of a new table; those without an id get the free ids from 1 on."""
     if bases is None:
         return ()
     if base is not None:
         raise InvalidInputError("initial_bases can be given to a new table only")
-    return tuple(
-        replace(base_path, id=base_path.id or number)
-        for number, base_path in enumerate(to_bases(bases), 1)
-    )
+    stored = to_bases(bases)
+    free = itertools.filterfalse({path.id for path in stored}.__contains__, itertools.count(1))
+    return tuple(path if path.id else replace(path, id=next(free)) for path in stored)
 
 
 def file_version(base: Snapshot | None, mode: str, selector: str | None) -> FileVersion:
@@ -425,6 +448,7 @@ def _write_options(
     version: FileVersion,
     arguments: Mapping[str, Any],
     blobs: fragment_writer.BlobOptions,
+    targets: tuple[TargetBase, ...],
     batches_stay: bool,
 ) -> fragment_writer.WriteOptions:
     of_files = ("data_cache_bytes", "max_page_bytes", "max_rows_per_group")
@@ -437,4 +461,5 @@ def _write_options(
         ),
         **{name: arguments[name] for name in of_fragments if name in arguments},
         blobs=blobs,
+        targets=targets,
     )

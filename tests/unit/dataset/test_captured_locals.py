@@ -47,7 +47,16 @@ ENTRIES: dict[str, Call] = {
     "write_dataset, base_store_params": lambda uri, given: lance.write_dataset(
         ROWS,
         uri,
-        base_store_params={uri: given},  # type: ignore[call-arg]  # what pylance knows
+        base_store_params={uri: given},
+    ),
+    "dataset, base_store_params": lambda uri, given: lance.dataset(
+        uri, base_store_params={uri: given}
+    ),
+    "LanceDataset, base_store_params": lambda uri, given: lance.LanceDataset(
+        uri, base_store_params={uri: given}
+    ),
+    "commit, base_store_params": lambda uri, given: lance.LanceDataset.commit(
+        uri, lance.LanceOperation.Append([]), 1, base_store_params={uri: given}
     ),
     "write_fragments": lambda uri, given: write_fragments(ROWS, uri, storage_options=given),
     "LanceFragment.create": lambda uri, given: lance.LanceFragment.create(

@@ -381,7 +381,7 @@ def test_columns_may_have_any_name(uri: str, name: str) -> None:
         (lambda d: upsert(d).write_mode("zz"), InvalidInputError, "Invalid write_mode: zz"),
         (lambda d: upsert(d).data_storage_version("0.1"), InvalidInputError, "cannot be added"),
         (lambda d: upsert(d).data_storage_version("9"), InvalidInputError, "unknown file version"),
-        (lambda d: upsert(d).target_bases(["x"]), UnsupportedFeatureError, "target_bases"),
+        (lambda d: upsert(d).target_bases("x"), InvalidInputError, "target_bases"),
         (lambda d: upsert(d).explain_plan(5), TypeError, "pyarrow.Schema"),
         (lambda d: upsert(d).execute(None), InvalidInputError, "NoneType"),
     ],

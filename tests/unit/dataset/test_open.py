@@ -28,7 +28,6 @@ from lance_core.errors import (
     InvalidRefError,
     LanceError,
     RefNotFoundError,
-    UnsupportedFeatureError,
 )
 from tests.each_case import each_case
 from tests.table_surgery import edit_manifest
@@ -230,8 +229,6 @@ def test_unknown_arguments_are_refused_and_those_of_caches_ignored(three_version
         assert lance.dataset(three_versions, index_cache_size=3, session=None).version == 3
     with pytest.raises(TypeError, match="nonsense"):
         lance.dataset(three_versions, nonsense=1)
-    with pytest.raises(UnsupportedFeatureError, match="base_store_params"):
-        lance.dataset(three_versions, base_store_params={"memory://a": {}})
     with pytest.raises(TypeError, match="commit_lock"):
         lance.dataset(three_versions, commit_lock=5)
 

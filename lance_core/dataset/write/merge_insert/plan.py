@@ -11,6 +11,7 @@ from lance_core.dataset.write.retry_on_conflict import (
     RETRY_TIMEOUT,
     ConflictRetries,
 )
+from lance_core.dataset.write.target_bases import BaseChoice
 from lance_core.encodings.version import FileVersion
 from lance_core.error_texts.suggestions import hint
 from lance_core.errors import InvalidInputError
@@ -50,8 +51,8 @@ class MergePlan:
     rows are inserted. ``deletes_unmatched``: whether target rows without a source row are deleted,
     those that satisfy the SQL expression ``unmatched_condition`` if there is one. ``version``: the
     version of new files, by default the table's. ``use_index``: whether indices find the rows of a
-    source with few keys. ``properties``: stored with the transaction.
-    ``is_committed``: see `CommitOptions`.
+    source with few keys. ``bases``: where new fragments go. ``properties``: stored with the
+    transaction. ``is_committed``: see `CommitOptions`.
     """
 
     on: tuple[str, ...]
@@ -63,6 +64,7 @@ class MergePlan:
     write_mode: WriteMode = WriteMode.AUTO
     version: FileVersion | None = None
     use_index: bool = True
+    bases: BaseChoice = field(default_factory=BaseChoice)
     retries: ConflictRetries = field(
         default_factory=lambda: ConflictRetries.of(CONFLICT_RETRIES, RETRY_TIMEOUT)
     )

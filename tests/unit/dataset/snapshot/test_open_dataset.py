@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import InvalidInputError
 
 
 def written(uri: str) -> lance.LanceDataset:
@@ -42,8 +42,8 @@ def test_a_serialized_manifest_names_the_version(uri: str) -> None:
 
 def test_what_would_change_the_result_is_refused(uri: str) -> None:
     written(uri)
-    with pytest.raises(UnsupportedFeatureError, match="'base_store_params'"):
-        lance.LanceDataset(uri, base_store_params={uri: {}})
+    with pytest.raises(InvalidInputError, match="a mapping from URIs to options"):
+        lance.LanceDataset(uri, base_store_params=[uri])  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="must be given together"):
         lance.LanceDataset(uri, table_id=["a"])
     with pytest.raises(InvalidInputError, match="name a table by its uri"):
