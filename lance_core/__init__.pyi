@@ -11,11 +11,16 @@ from lance_core import indices as indices
 from lance_core import io as io
 from lance_core import optimize as optimize
 from lance_core import progress as progress
+from lance_core import pydantic as pydantic
 from lance_core import schema as schema
 from lance_core import udf as udf
 from lance_core import util as util
 from lance_core import vector as vector
 from lance_core._version import __version__ as __version__
+from lance_core.blob import BlobDescriptor as BlobDescriptor
+from lance_core.blob import BlobDescriptorArrayBuilder as BlobDescriptorArrayBuilder
+from lance_core.blob import DedicatedBlobWriter as DedicatedBlobWriter
+from lance_core.blob import PackedBlobWriter as PackedBlobWriter
 from lance_core.dataset import Blob as Blob
 from lance_core.dataset import BlobArray as BlobArray
 from lance_core.dataset import BlobColumn as BlobColumn

@@ -30,7 +30,8 @@ from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.imports.on_demand import Part, load
-from lance_core.schema import Schema, has_blobs_v2
+from lance_core.schema import Schema
+from lance_core.schema.blobs.fields import has_blobs_to_place
 from lance_core.schema.blobs.views import as_stored, blob_fields
 from lance_core.store.base import ObjectWriter
 
@@ -78,7 +79,7 @@ class FileWriter(FileOutput):
         version = options.version
         load(Part.NEW_FILES)
         registry.encoders(version)
-        if blobs is None and has_blobs_v2(schema.complex_fields):
+        if blobs is None and has_blobs_to_place(schema.complex_fields):
             raise UnsupportedFeatureError("a file outside of a table cannot store version 2 blobs")
         limits = page_limits(schema.num_fields, options.data_cache_bytes, options.max_page_bytes)
         super().__init__(writer, schema, version)

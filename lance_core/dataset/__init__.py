@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         CleanupStats,
     )
     from lance_core.dataset.maintenance.indices.describe import IndexInformation
+    from lance_core.dataset.maintenance.io_stats import IOStats
     from lance_core.dataset.maintenance.naming_migration import migrate_manifest_paths_v2
     from lance_core.dataset.merge_insert import MergeInsertBuilder
     from lance_core.dataset.optimize import DatasetOptimizer
@@ -112,6 +113,7 @@ __all__ = [
     "FieldStatistics",
     "FragmentMetadata",
     "FragmentSession",
+    "IOStats",
     "Index",
     "IndexConfig",
     "IndexFile",

@@ -43,6 +43,7 @@ HOMES = {
     "DataFile": "lance_core.dataset.values.fragment_metadata",
     "DeletionFile": "lance_core.dataset.values.fragment_metadata",
     "FragmentMetadata": "lance_core.dataset.values.fragment_metadata",
+    "IOStats": "lance_core.dataset.maintenance.io_stats",
     "Index": "lance_core.dataset.values.index",
     "IndexFile": "lance_core.dataset.values.index",
     "IndexSegment": "lance_core.dataset.values.index",

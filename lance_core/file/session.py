@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -16,6 +17,7 @@ from lance_core.file.reader import LanceFileReader
 from lance_core.file.writer import LanceFileWriter
 from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins import get_manager, open_store
+from lance_core.store.base import ObjectStore
 from lance_core.store.secret import hide_secrets
 
 _COPY_BYTES = 8 << 20
@@ -70,6 +72,17 @@ class LanceFileSession:
             max_page_bytes=max_page_bytes,
             _store=self._store,
         )
+
+    def open_packed_blob_writer(self, path: str, blob_id: int) -> Any:
+        """A writer of the side file ``blob_id``, with several blobs, of the data file at ``path``.
+
+        Needs the extra ``arrays``. An existing side file with this number is replaced.
+        """
+        return _writer("PackedBlobWriter", self._store, path, blob_id)
+
+    def open_dedicated_blob_writer(self, path: str, blob_id: int) -> Any:
+        """As `open_packed_blob_writer`, for a side file with one blob."""
+        return _writer("DedicatedBlobWriter", self._store, path, blob_id)
 
     def contains(self, path: str) -> bool:
         """True if a file exists at ``path``."""
@@ -136,6 +149,11 @@ class LanceFileSession:
         for start in range(0, size, _COPY_BYTES):
             byte_range = ByteRange(start, min(start + _COPY_BYTES, size))
             yield from self._store.get_ranges(path, [byte_range])
+
+
+def _writer(name: str, store: ObjectStore, path: str, blob_id: int) -> Any:
+    make: Any = get_manager().tool(name)
+    return make(store, path, blob_id)
 
 
 def _folder(path: str | None) -> str:

@@ -32,6 +32,7 @@ from lance_core.store.secret_detection import (
     texts_in,
     without_queries,
 )
+from lance_core.store.uri import shown_uri
 
 __all__ = [
     "ALMOST_EQUAL",
@@ -49,6 +50,7 @@ __all__ = [
     "secrets_of_environment",
     "shortened",
     "shown_path",
+    "shown_uri",
     "sounds_secret",
     "texts_in",
     "unknown_argument",

@@ -24,7 +24,7 @@ from lance_core.store.local.temporary import TEMPORARY_PREFIX
 from lance_core.store.memory import MemoryStore
 from lance_core.store.paths import check_folder, check_path, is_path
 from lance_core.store.probe import probe
-from lance_core.store.process_reads import count_reads
+from lance_core.store.process_reads import StoreTotals, count_reads
 from lance_core.store.ranges import check_ranges, slice_ranges
 from lance_core.store.read_planning import ReadPlan, plan_reads
 from lance_core.store.spec import ObjectStoreSpec, resolve_factory
@@ -53,6 +53,7 @@ __all__ = [
     "SpoolingWriter",
     "StoreCall",
     "StoreCapabilities",
+    "StoreTotals",
     "StoreUrl",
     "StoreWrapper",
     "byte_view",

@@ -21,6 +21,7 @@ MODULES = {
     "io",
     "optimize",
     "progress",
+    "pydantic",
     "schema",
     "udf",
     "util",
@@ -28,8 +29,12 @@ MODULES = {
 }
 
 HOMES = {
+    "BlobDescriptor": "blob",
+    "BlobDescriptorArrayBuilder": "blob",
+    "DedicatedBlobWriter": "blob",
     "FtsToken": "lance",
     "IndexProgress": "dataset.values.progress",
+    "PackedBlobWriter": "blob",
     "install_as_lance": "imports.as_lance",
     "json_to_schema": "schema",
     "sanitize_ts": "util",

@@ -1,12 +1,11 @@
 """Names of pylance's compiled module, for programs with ``from lance.lance import Compaction``.
 
 Readers, writers and sessions of files are those of `lance_core.file`. `tokenize` and `FtsToken`
-come with the extra ``text``.
+come with the extra ``text``, bfloat16 and writers of blobs with ``arrays``.
 """
 
 from typing import Any
 
-from lance_core.arrow import BFloat16, bfloat16_array
 from lance_core.dataset import (
     Bitmap,
     CleanupCandidateFile,
@@ -19,6 +18,7 @@ from lance_core.dataset import (
     CompactionTask,
     DatasetBasePath,
     DeletionFile,
+    IOStats,
     RewriteResult,
     RowDatasetVersionMeta,
     RowIdMeta,
@@ -50,7 +50,6 @@ from lance_core.imports.provided_names import provided
 from lance_core.schema import LanceSchema
 
 __all__ = [
-    "BFloat16",
     "Bitmap",
     "CleanupCandidateFile",
     "CleanupExplanation",
@@ -62,6 +61,7 @@ __all__ = [
     "CompactionTask",
     "DatasetBasePath",
     "DeletionFile",
+    "IOStats",
     "LanceBufferDescriptor",
     "LanceColumnMetadata",
     "LanceFileMetadata",
@@ -77,7 +77,6 @@ __all__ = [
     "RowIdSequence",
     "ScanStatistics",
     "StorageOptionsAccessor",
-    "bfloat16_array",
     "bytes_read_counter",
     "format_fragment",
     "format_manifest",
@@ -91,4 +90,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """What a plugin provides; raises `PluginNotFoundError` without it."""
-    return provided(__name__, "FtsToken", "tokenize")(name)
+    return provided(
+        __name__,
+        *("BFloat16", "BlobDescriptor", "BlobDescriptorArrayBuilder", "DedicatedBlobWriter"),
+        *("FtsToken", "PackedBlobWriter", "bfloat16_array", "tokenize"),
+    )(name)

@@ -5,6 +5,17 @@ missing.
 """
 
 EXTRAS = (
-    *("azure", "cli", "compaction", "dynamodb", "fsspec", "functions", "gcs", "indices", "kernels"),
+    *(
+        "arrays",
+        "azure",
+        "cli",
+        "compaction",
+        "dynamodb",
+        "fsspec",
+        "functions",
+        "gcs",
+        "indices",
+        "kernels",
+    ),
     *("legacy", "lease", "namespace", "s3", "spark", "sql", "text", "vector"),
 )

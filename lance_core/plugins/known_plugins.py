@@ -62,6 +62,19 @@ _SQL_FUNCTIONS = """
 """Names and aliases of the functions of `lance_core_functions`; `scripts.sql_page` writes them."""
 
 KNOWN_PLUGINS = (
+    KnownPlugin(
+        "arrays",
+        tools=(
+            *("BFloat16", "BFloat16Array", "BFloat16Type", "BlobDescriptor"),
+            *("BlobDescriptorArrayBuilder", "DedicatedBlobWriter", "EncodedImageArray"),
+            *("EncodedImageScalar", "EncodedImageType", "FixedShapeImageTensorArray"),
+            *("FixedShapeImageTensorScalar", "FixedShapeImageTensorType", "FixedSizeListMixin"),
+            *("ImageArray", "ImageScalar", "ImageURIArray", "ImageURIScalar", "ImageURIType"),
+            *("MultiVector", "PackedBlobWriter", "PandasBFloat16Array", "Vector"),
+            *("bfloat16_array", "cast", "from_pydantic_model", "get_extras", "is_nullable"),
+            "pydantic_to_schema",
+        ),
+    ),
     KnownPlugin("azure", ("az", "azure", "abfs", "abfss", "adl", "wasb", "wasbs")),
     KnownPlugin(
         "cli",

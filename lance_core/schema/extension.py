@@ -18,11 +18,15 @@ PARAMETERS_KEY = "ARROW:extension:metadata"
 ARROW_JSON = "arrow.json"
 LANCE_JSON = "lance.json"
 
-OWN_TYPES: dict[str, pa.ExtensionType] = {}
-"""Extension types by name that reads return although nobody has registered them with Arrow.
+_OWN_TYPES: dict[str, type[pa.ExtensionType]] = {}
 
-pylance registers types with the same names as it is imported, and fails if they exist already.
-"""
+
+def register_extension_type(name: str, extension_type: type[pa.ExtensionType]) -> None:
+    """Let reads return an extension type that nobody has registered with Arrow.
+
+    pylance registers types with the same names as it is imported, and fails if they exist already.
+    """
+    _OWN_TYPES[name] = extension_type
 
 
 def is_extension(arrow: pa.DataType) -> bool:
@@ -48,18 +52,23 @@ def resolved(field: pa.Field) -> pa.Field:
 
     The field is returned unchanged, with its metadata, if the extension is not registered or does
     not accept the parameters or the storage type. Arrow treats unknown extensions the same way.
-    A type of `OWN_TYPES` need not be registered.
+    A type of `register_extension_type` need not be registered with Arrow.
     """
     try:
         copy = pa.ipc.read_schema(pa.schema([field]).serialize()).field(0)
     except Exception:  # a registered type runs its own code here, which may raise anything
         return field
-    own = OWN_TYPES.get((copy.metadata or {}).get(NAME_KEY.encode(), b"").decode())
-    if own is None or is_extension(copy.type) or copy.type != own.storage_type:
+    marks = dict(copy.metadata or {})
+    own = _OWN_TYPES.get(marks.pop(NAME_KEY.encode(), b"").decode())
+    if own is None or is_extension(copy.type):
         return copy
-    keys = (NAME_KEY.encode(), PARAMETERS_KEY.encode())
-    rest = {key: value for key, value in copy.metadata.items() if key not in keys}
-    return pa.field(copy.name, own, copy.nullable, rest or None)
+    try:
+        type_ = own.__arrow_ext_deserialize__(copy.type, marks.pop(PARAMETERS_KEY.encode(), b""))
+    except Exception:  # as above: the parameters are those of whoever wrote the table
+        return copy
+    if type_.storage_type != copy.type:
+        return copy
+    return pa.field(copy.name, type_, copy.nullable, marks or None)
 
 
 class _ArrowSchema(ctypes.Structure):

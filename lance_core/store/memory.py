@@ -25,7 +25,7 @@ from lance_core.store.base import (
 )
 from lance_core.store.buffers import byte_view, joined
 from lance_core.store.paths import check_folder, check_path, is_below
-from lance_core.store.process_reads import count_reads
+from lance_core.store.process_reads import StoreTotals, count_reads
 from lance_core.store.ranges import view_ranges
 from lance_core.store.secret import Secret
 from lance_core.store.uri import StoreUrl
@@ -96,6 +96,7 @@ class MemoryStore(ObjectStore):
 
     def __init__(self, objects: Objects | None = None) -> None:
         self._objects = Objects() if objects is None else objects
+        self.totals = StoreTotals()
 
     def __repr__(self) -> str:
         return "MemoryStore()"
@@ -106,12 +107,12 @@ class MemoryStore(ObjectStore):
 
     def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         buffers = view_ranges(self._whole(path), ranges, path)
-        count_reads(buffers)
+        count_reads(buffers, self.totals)
         return buffers
 
     def get(self, path: str) -> pa.Buffer:
         whole = self._whole(path)
-        count_reads([whole])
+        count_reads([whole], self.totals)
         return whole
 
     def _whole(self, path: str) -> pa.Buffer:
@@ -121,10 +122,12 @@ class MemoryStore(ObjectStore):
         return _meta(path, self._objects.get(check_path(path)))
 
     def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
-        self._objects.put(check_path(path), joined(data), mode)
+        content = joined(data)
+        self._objects.put(check_path(path), content, mode)
+        self.totals.count_write(content.size)
 
     def open_writer(self, path: str) -> ObjectWriter:
-        return _MemoryWriter(self._objects, check_path(path))
+        return _MemoryWriter(self._objects, check_path(path), self.totals)
 
     def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
         folder = check_folder(prefix)
@@ -146,8 +149,9 @@ class MemoryStore(ObjectStore):
 class _MemoryWriter(ObjectWriter):
     """Collects the written bytes until it is closed."""
 
-    def __init__(self, objects: Objects, path: str) -> None:
+    def __init__(self, objects: Objects, path: str, totals: StoreTotals) -> None:
         self._objects = objects
+        self._totals = totals
         self._path = path
         self._views: list[memoryview] = []
         self._position = 0
@@ -169,6 +173,7 @@ class _MemoryWriter(ObjectWriter):
             content = pa.py_buffer(b"".join(self._views))
             self._finish()
             self._objects.put(self._path, content, PutMode.overwrite)
+            self._totals.count_write(content.size)
 
     def abort(self) -> None:
         if self._is_open:

@@ -157,3 +157,16 @@ def _segment_objection(segment: str) -> str | None:
     if plain in {".", ".."}:
         return "has a '.' or '..' segment"
     return "has an encoded separator" if "%2f" in plain or "%5c" in plain else None
+
+
+def side_file_path(data_file: str, blob_id: int) -> str:
+    """The path of the side file number ``blob_id`` of ``data_file``.
+
+    The name is the number in binary, 32 digits, lowest bit first. Raises `CorruptFileError` if the
+    name of the data file does not end in ``.lance``.
+    """
+    stem = data_file.removesuffix(".lance")
+    if stem == data_file:
+        raise CorruptFileError("a data file with this name has no blobs beside it", data_file)
+    bits = f"{blob_id:032b}"
+    return f"{stem}/{bits[::-1]}.blob"

@@ -22,6 +22,7 @@ IMPORTS_IN_FUNCTIONS = {
     "lance_core.schema.proto": "the messages of protobuf are imported with the first file",
     "lance_core.schema.tree": "only the schemas of wide tables need the module",
     "lance_core.schema.wrap": "few tables have columns of JSON",
+    "lance_core_arrays.bfloat16": "only data frames need pandas",
     "lance_core_compaction.rewrite": "most compactions copy no pages",
     "lance_core_kernels.plugin": "the compiled library may be missing",
     "lance_core_spark.scan.reader": "only pushed filters need Arrow's functions",

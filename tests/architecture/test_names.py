@@ -83,6 +83,7 @@ ALLOWED = {
 
 KINDS = {
     "lance_core": 48,
+    "lance_core_arrays": 2,
     "lance_core_azure": 2,
     "lance_core_explorer": 4,
     "lance_core_functions": 2,

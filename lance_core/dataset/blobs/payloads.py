@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.dataset.blobs.external import absolute_uris
-from lance_core.dataset.blobs.source import BlobDescriptions, external, side_file_path
+from lance_core.dataset.blobs.source import BlobDescriptions, external
 from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.arrow.numpy_values import from_numpy, to_scalar
 from lance_core.encodings.arrow.strings import taken_arrays
@@ -31,6 +31,7 @@ from lance_core.schema import (
 from lance_core.schema.blobs.fields import GIVEN_V2
 from lance_core.schema.empty_arrays import empty_array
 from lance_core.schema.rebuild import visible_children, with_children
+from lance_core.table.paths import side_file_path
 
 if TYPE_CHECKING:
     from lance_core.dataset.snapshot.snapshot import Snapshot

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.dataset.blobs.source import side_file_path
 from lance_core.encodings.blob_payloads import offsets_of
 from lance_core.encodings.decoding import Int64Array
 from lance_core.store.base import ObjectStore, ObjectWriter
+from lance_core.table.paths import side_file_path
 
 _WRITTEN_ALONE = 4096
 """Average bytes of a run of adjacent values from which each run is written without a copy."""

@@ -18,7 +18,7 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import BlobKind
 from lance_core.store.base import ObjectStore
 from lance_core.store.read_planning import plan_reads
-from lance_core.table.paths import check_relative
+from lance_core.table.paths import check_relative, side_file_path
 
 if TYPE_CHECKING:
     from lance_core.dataset.snapshot.snapshot import Snapshot
@@ -42,19 +42,6 @@ class BlobSource:
     def range(self, offset: int, length: int) -> ByteRange:
         """The range of the object that holds the blob's ``length`` bytes at ``offset``."""
         return ByteRange(self.start + offset, self.start + offset + length)
-
-
-def side_file_path(data_file: str, blob_id: int) -> str:
-    """The path of the side file number ``blob_id`` of ``data_file``.
-
-    The name is the number in binary, 32 digits, lowest bit first. Raises `CorruptFileError` if the
-    name of the data file does not end in ``.lance``.
-    """
-    stem = data_file.removesuffix(".lance")
-    if stem == data_file:
-        raise CorruptFileError("a data file with this name has no blobs beside it", data_file)
-    bits = f"{blob_id:032b}"
-    return f"{stem}/{bits[::-1]}.blob"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -86,6 +86,7 @@ def open_root_of(
     if config.folder:
         store = PrefixStore(store, config.folder)
     handler = select_commit_handler(store, config.place_url, config.options, config.commit_handler)
+    session.start_counting(store)
     return TableRoot(config, store, handler, get_manager().encodings, commit_lock, session)
 
 

@@ -13,6 +13,7 @@ from lance_core.datafile.fast.small_files import CAPACITY, SmallFiles
 from lance_core.datafile.reader import FileReader
 from lance_core.errors import InvalidInputError, InvalidTypeError
 from lance_core.store.base import ObjectStore
+from lance_core.store.process_reads import StoreTotals, totals_of
 from lance_core.table.row_ids.row_ids import RowIdSequence
 from lance_core.table.row_ids.row_versions import RowVersions
 
@@ -59,6 +60,13 @@ class Session:
                 raise InvalidInputError(f"a cache size is a number of bytes, got {limit!r}")
 
         self._limits = index_cache_size_bytes, metadata_cache_size_bytes
+        self.io_starts: dict[StoreTotals, tuple[int, int, int, int]] = {}
+
+    def start_counting(self, store: ObjectStore) -> None:
+        """Let the statistics of a store count from now on, unless they count already."""
+        totals = totals_of(store)
+        if totals is not None and totals not in self.io_starts:
+            self.io_starts[totals] = totals.numbers()
 
     def index_cache_size_bytes(self) -> int:
         """The bytes of the open indices."""

@@ -8,6 +8,7 @@ from lance_core.datafile.column_map import column_of
 from lance_core.datafile.reader import FileReader
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.schema import Field, append_schema
+from lance_core.schema.blobs.views import as_stored
 from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.paths import data_file_path
@@ -32,7 +33,7 @@ def described_file(
     path = data_file_path(name) if base is None or base.is_dataset_root else name
     reader = FileReader.open(snapshot.store_of(base), path, registry=snapshot.root.registry)
     metadata, stored = reader.metadata, reader.schema
-    append_schema(snapshot.schema, stored.to_arrow())
+    append_schema(as_stored(snapshot.schema), stored.to_arrow())
     columns = column_of(stored.fields, metadata.version)
     pairs = [(own, columns.get(id_)) for id_, own in _ids(stored.fields, snapshot.schema.fields)]
     stored_columns = [(own, column) for own, column in pairs if column is not None]

@@ -61,6 +61,18 @@ GIVEN_V2 = pa.struct(
 )
 """Input type of a blob of version 2: either bytes, or a URI with an optional byte range."""
 
+PREPARED_V2 = pa.struct(
+    [
+        pa.field("kind", pa.uint8()),
+        pa.field("data", pa.large_binary()),
+        pa.field("uri", pa.string()),
+        pa.field("blob_id", pa.uint32()),
+        pa.field("blob_size", pa.uint64()),
+        pa.field("position", pa.uint64()),
+    ]
+)
+"""Input type, for single files only, of a blob whose bytes may be in a side file already."""
+
 
 def is_blob_v2(field: Field) -> bool:
     """True if ``field`` itself is a blob of version 2 of a table's schema."""
@@ -71,6 +83,16 @@ def has_blobs_v2(fields: Iterable[Field]) -> bool:
     """True if any of ``fields`` or of their descendants is a blob of version 2."""
     return any(
         is_blob_v2(part)
+        for field in fields
+        if field.children or field.metadata
+        for part in field.walk()
+    )
+
+
+def has_blobs_to_place(fields: Iterable[Field]) -> bool:
+    """True if any of ``fields``, or of their descendants, has blobs that are not `PREPARED_V2`."""
+    return any(
+        is_blob_v2(part) and part.storage_type != PREPARED_V2
         for field in fields
         if field.children or field.metadata
         for part in field.walk()

@@ -38,7 +38,7 @@ from lance_core.store.local.root import Root
 from lance_core.store.local.turns import turn
 from lance_core.store.local.walk import meta_of, names, walk
 from lance_core.store.local.writer import LocalWriter
-from lance_core.store.process_reads import count_reads
+from lance_core.store.process_reads import StoreTotals, count_reads
 from lance_core.store.ranges import check_ranges, view_ranges
 from lance_core.store.secret import Secret
 from lance_core.store.uri import StoreUrl
@@ -83,6 +83,7 @@ class LocalStore(ObjectStore):
         self._root = Root(os.fspath(root))
         self._files = OpenFiles(self._root)
         self._publisher = Publisher(self._root, durability, REAL_DISK if disk is None else disk)
+        self.totals = StoreTotals()
 
     def __repr__(self) -> str:
         return f"LocalStore({self._root.path!r}, {self.durability.value!r})"
@@ -111,7 +112,7 @@ class LocalStore(ObjectStore):
         else:
             with reading(path, self._root.path):
                 buffers = self._files.read(path, ranges)
-        count_reads(buffers)
+        count_reads(buffers, self.totals)
         return buffers
 
     def get(self, path: str) -> pa.Buffer:
@@ -119,7 +120,7 @@ class LocalStore(ObjectStore):
         if whole is None:
             with reading(path, self._root.path):
                 (whole,) = self._files.read(path, None)
-        count_reads([whole])
+        count_reads([whole], self.totals)
         return whole
 
     def head(self, path: str) -> ObjectMeta:
@@ -156,10 +157,11 @@ class LocalStore(ObjectStore):
     def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
         views = byte_views(data)
         self._write_whole(path, mode, partial(self._publisher.write, views=views, position=0))
+        self.totals.count_write(sum(view.nbytes for view in views))
 
     def open_writer(self, path: str) -> ObjectWriter:
         self._files.forget(path)
-        return LocalWriter(self._publisher, path)
+        return LocalWriter(self._publisher, path, self.totals)
 
     def append_from(
         self,
@@ -208,6 +210,7 @@ class LocalStore(ObjectStore):
         try:
             whole = [FileRange(opened, 0, size, 0)]
             self._write_whole(target, mode, lambda draft: self._publisher.copying(draft)(whole))
+            self.totals.count_write(size)
         finally:
             opened.close()
 

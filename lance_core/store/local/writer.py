@@ -15,6 +15,7 @@ from lance_core.store.base import ObjectWriter, PutMode
 from lance_core.store.buffers import byte_view
 from lance_core.store.local.opened_file import OpenedFile
 from lance_core.store.local.publish import Publisher, UnpublishedFile
+from lance_core.store.process_reads import StoreTotals
 
 if TYPE_CHECKING:
     from lance_core.store.local.range_copies import RangeCopies
@@ -35,7 +36,7 @@ class LocalWriter(ObjectWriter):
     files are copied by threads, until `close` at the latest.
     """
 
-    def __init__(self, publisher: Publisher, path: str) -> None:
+    def __init__(self, publisher: Publisher, path: str, totals: StoreTotals | None = None) -> None:
         self._draft: UnpublishedFile | None = None  # None: there is no file to remove
         self._publisher = publisher
         self._path = path
@@ -43,6 +44,7 @@ class LocalWriter(ObjectWriter):
         self._gathered_bytes = 0
         self._position = 0
         self._is_published = False
+        self._totals = totals
         self._process = os.getpid()
         self._copies: RangeCopies | None = None
         self._copy_ranges: CopyRanges | None = None
@@ -109,6 +111,8 @@ class LocalWriter(ObjectWriter):
             raise
         self._draft = None
         self._is_published = True
+        if self._totals is not None:
+            self._totals.count_write(self._position)
 
     def abort(self) -> None:
         draft, self._draft = self._draft, None

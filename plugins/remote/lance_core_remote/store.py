@@ -71,6 +71,7 @@ class RemoteStore(ObjectStore):
         self._reader = Reader(client, self._sender, settings)
         self._lister = Lister(client, self._sender, self._root)
         self._uploads = Uploads(client, self._sender, settings, self._reader.threads)
+        self.totals = self._uploads.totals
 
     def __repr__(self) -> str:
         return f"RemoteStore({'/'.join(filter(None, (self.client.name, self._root[:-1])))!r})"
@@ -88,12 +89,12 @@ class RemoteStore(ObjectStore):
 
     def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
         buffers = self._reader.ranges(path, self._key(path), ranges)
-        count_reads(buffers)
+        count_reads(buffers, self.totals)
         return buffers
 
     def get(self, path: str) -> pa.Buffer:
         whole = self._reader.whole(path, self._key(path))
-        count_reads([whole])
+        count_reads([whole], self.totals)
         return whole
 
     def head(self, path: str) -> ObjectMeta:

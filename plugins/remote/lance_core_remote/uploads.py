@@ -27,7 +27,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.hookspecs.concurrency import ThreadPool
-from lance_core.hookspecs.stores import ByteRange, ObjectWriter, byte_view
+from lance_core.hookspecs.stores import ByteRange, ObjectWriter, StoreTotals, byte_view
 from lance_core_remote.client import RemoteClient, RequestError, UploadedPart
 from lance_core_remote.pieces import Pieces
 from lance_core_remote.retries import Sender
@@ -64,6 +64,7 @@ class Uploads:
         self.client = client
         self.sender = sender
         self.threads = threads
+        self.totals = StoreTotals()
         self._part_size = settings.part_size
 
     def part_size(self, length: int = 0) -> int:
@@ -78,6 +79,7 @@ class Uploads:
         """Write an object with one request."""
         send = partial(self.client.put, key, body, if_absent=if_absent)
         self.sender.write("writing", path, send)
+        self.totals.count_write(sum(view.nbytes for view in body))
 
     def put_in_parts(
         self, path: str, key: str, body: Sequence[memoryview], *, if_absent: bool
@@ -195,6 +197,7 @@ class RemoteWriter(ObjectWriter):
                     self._send_full_parts()
                     self._send(self._pieces.size)
                 self._finish(self._started())
+                self._uploads.totals.count_write(self._position)
         self._is_open, self._is_closed = False, True
 
     def abort(self) -> None:

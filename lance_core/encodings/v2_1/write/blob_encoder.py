@@ -19,7 +19,7 @@ from lance_core.encodings.v2_1.levels.repdef import ItemLayer, ravel
 from lance_core.encodings.v2_1.levels.shred import Leaf
 from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage, layers_of
 from lance_core.encodings.v2_1.selection.options import FieldOptions
-from lance_core.encodings.v2_1.write.blob_v2 import describe_given
+from lance_core.encodings.v2_1.write.blob_v2 import describe_given, describe_prepared
 from lance_core.encodings.v2_1.write.page_encoder import PageEncoder
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
@@ -34,6 +34,7 @@ from lance_core.schema import (
     is_blob_v2,
     to_storage,
 )
+from lance_core.schema.blobs.fields import PREPARED_V2
 from lance_core.schema.rebuild import visible_children
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ _Describer = Callable[[pa.Array], pa.Array]
 
 def _describer(field: Field, context: EncodeContext, path: str, in_list: bool) -> _Describer:
     """A function that writes the payloads of an array of ``field`` and returns its descriptions."""
+    if is_blob_v2(field) and field.storage_type == PREPARED_V2:
+        return lambda array: describe_prepared(to_storage(array, field), path, context)
     if is_blob_v2(field):
         thresholds, input_field = BlobThresholds.of(field), given_to_files(field)
         return lambda array: describe_given(

@@ -6,7 +6,7 @@ file of its own. A blob given as a URI is not copied.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from lance_core.encodings.blob_payloads import offsets_of, sizes_of, write_paylo
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import DESCRIPTION_V2, BlobKind
+from lance_core.schema.blobs.fields import PREPARED_V2
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import BlobPlaces, EncodeContext
@@ -86,6 +87,35 @@ def describe_given(
     if blobs.uri.null_count == count:
         return descriptions.described(blobs.uri, blobs.valid)
     return _referring(blobs, descriptions, path, _outside(context, path))
+
+
+def describe_prepared(array: pa.StructArray, path: str, context: EncodeContext) -> pa.StructArray:
+    """Describe the blobs of an array of `PREPARED_V2`, and write those that are bytes.
+
+    Raises `InvalidInputError` for values that say neither a place nor bytes, and
+    `UnsupportedFeatureError` for managed blobs.
+    """
+    valid = np.asarray(array.is_valid())
+    names = ("kind", "position", "blob_size", "blob_id")
+    members = [array.field(PREPARED_V2.get_field_index(name)) for name in names]
+    columns: list[Any] = [_numbers(each, valid & np.asarray(each.is_valid())) for each in members]
+    places = _Places(*columns)
+    if (places.kinds > BlobKind.EXTERNAL).any():
+        raise UnsupportedFeatureError(f"field {path!r}: managed blobs are not supported")
+    data = array.field(PREPARED_V2.get_field_index("data"))
+    is_inline, has_data = places.kinds == BlobKind.INLINE, np.asarray(data.is_valid())
+    _refuse(
+        valid & (places.kinds == BlobKind.EXTERNAL), path, "is neither bytes nor in a side file"
+    )
+    _refuse(valid & (is_inline != has_data), path, "is of a kind that does not fit its bytes")
+    _refuse(valid & ~is_inline & (places.ids == 0), path, "names no side file")
+    sizes = sizes_of(data)
+    sizes[~(valid & is_inline)] = 0
+    rows = np.flatnonzero(sizes)
+    written = write_payloads(data, rows, sizes[rows], context.write_buffer)
+    places.positions[rows] = written.astype(np.uint64)
+    places.sizes[valid & is_inline] = sizes[valid & is_inline]
+    return places.described(pa.nulls(len(array), pa.string()), valid)
 
 
 def _referring(

@@ -15,7 +15,6 @@ from lance_core.dataset.blobs.source import (
     BlobDescriptions,
     BlobSource,
     read_ranges,
-    side_file_path,
     sources_v1,
     sources_v2,
 )
@@ -29,6 +28,7 @@ from lance_core.errors import (
 )
 from lance_core.schema import DESCRIPTION_V2
 from lance_core.store.memory import MemoryStore
+from lance_core.table.paths import side_file_path
 from tests.unit.dataset.blobs import blob_tables as blobs
 
 BIG = (1 << 64) - 1

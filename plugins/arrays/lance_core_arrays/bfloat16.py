@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 
-from lance_core.schema.extension import OWN_TYPES
-from lance_core.schema.logical_type import BFLOAT16
+from lance_core.hookspecs.tools import register_extension_type
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+BFLOAT16 = "lance.bfloat16"
 
 
 @functools.total_ordering
@@ -126,6 +127,12 @@ class BFloat16Type(pa.ExtensionType):  # type: ignore[misc]
     def __arrow_ext_scalar_class__(self) -> type[pa.ExtensionScalar]:
         return BFloat16Scalar
 
+    def to_pandas_dtype(self) -> Any:
+        """The dtype of a column of a data frame; needs pandas."""
+        from lance_core_arrays.pandas_bfloat16 import PandasBFloat16Type
+
+        return PandasBFloat16Type()
+
 
 def bfloat16_array(values: Iterable[float | None]) -> pa.Array:
     """An array of ``values``, each rounded to the nearest bfloat16; None is null."""
@@ -187,4 +194,4 @@ def _of_bits(bits: npt.NDArray[np.uint16], mask: npt.NDArray[np.bool_] | None) -
     return pa.ExtensionArray.from_storage(BFloat16Type(), storage)
 
 
-OWN_TYPES[BFLOAT16] = BFloat16Type()
+register_extension_type(BFLOAT16, BFloat16Type)
