@@ -148,8 +148,8 @@ class LanceDataset(
         return storage_access.options_of(self._snapshot.root.config)
 
     def latest_storage_options(self) -> dict[str, str] | None:
-        """As `initial_storage_options`: no option is refreshed while a dataset is open."""
-        return storage_access.options_of(self._snapshot.root.config)
+        """The options that are valid now: those that a namespace vends may be newer."""
+        return storage_access.latest_options(self._snapshot.root.config)
 
     @property
     def storage_options_accessor(self) -> storage_access.StorageOptionsAccessor | None:

@@ -20,7 +20,7 @@ from lance_core.datafile.description import (
 from lance_core.encodings.arrow.combine_chunks import with_joined_chunks
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
-from lance_core.file.place import StorageOptions, located, refuse_namespace
+from lance_core.file.place import StorageOptions, located
 from lance_core.plugins import get_manager
 from lance_core.schema import wrap_chunks
 from lance_core.store.secret import hide_secrets
@@ -63,9 +63,8 @@ class LanceFileReader:
         _inner_reader: FileReader | None = None,
     ) -> None:
         storage_options = hide_secrets(storage_options)
-        refuse_namespace(namespace_client, table_id)
         if _inner_reader is None:
-            store, name = located(path, storage_options)
+            store, name = located(path, storage_options, namespace_client, table_id)
             _inner_reader = FileReader.open(store, name, registry=get_manager().encodings)
         self._reader = _inner_reader
         schema = _inner_reader.schema

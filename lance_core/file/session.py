@@ -12,11 +12,11 @@ import pyarrow as pa
 from lance_core.byte_ranges import ByteRange
 from lance_core.datafile import FileReader
 from lance_core.errors import InvalidInputError, ObjectNotFoundError
-from lance_core.file.place import StorageOptions, refuse_namespace
+from lance_core.file.place import StorageOptions, open_folder
 from lance_core.file.reader import LanceFileReader
 from lance_core.file.writer import LanceFileWriter
 from lance_core.lazy_dataclass import dataclass
-from lance_core.plugins import get_manager, open_store
+from lance_core.plugins import get_manager
 from lance_core.store.base import ObjectStore
 from lance_core.store.secret import hide_secrets
 
@@ -45,8 +45,14 @@ class LanceFileSession:
         table_id: list[str] | None = None,
     ) -> None:
         storage_options = hide_secrets(storage_options)
-        refuse_namespace(namespace_client, table_id)
-        self._store = open_store(base_path, storage_options)
+        self._store = open_folder(base_path, storage_options, namespace_client, table_id)
+
+    @classmethod
+    def of(cls, store: ObjectStore) -> LanceFileSession:
+        """A session for the files of an open store."""
+        session = cls.__new__(cls)
+        session._store = store  # noqa: SLF001 - one of its own
+        return session
 
     def open_reader(self, path: str, columns: list[str] | None = None) -> LanceFileReader:
         """A reader for a data file."""

@@ -11,7 +11,7 @@ from lance_core.datafile import FileWriter
 from lance_core.datafile.file_output import DEFAULT_VERSION, FileOptions
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError
-from lance_core.file.place import StorageOptions, located, refuse_namespace
+from lance_core.file.place import StorageOptions, located
 from lance_core.plugins import get_manager
 from lance_core.schema import Schema, align_batch
 from lance_core.store.base import ObjectStore
@@ -48,10 +48,12 @@ class LanceFileWriter:
         _store: ObjectStore | None = None,
     ) -> None:
         storage_options = hide_secrets(storage_options)
-        refuse_namespace(namespace_client, table_id)
         file_version = FileVersion.from_selector(version) if version else DEFAULT_VERSION
         self._options = FileOptions(file_version, data_cache_bytes, max_page_bytes)
-        self._target = (_store, os.fspath(path)) if _store else located(path, storage_options)
+        if _store:
+            self._target = _store, os.fspath(path)
+        else:
+            self._target = located(path, storage_options, namespace_client, table_id)
         self._writer: FileWriter | None = None
         self._metadata: dict[str, str] = {}
         self._buffers: list[bytes] = []

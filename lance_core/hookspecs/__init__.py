@@ -3,9 +3,9 @@
 A plugin imports nothing else of lance-core but `lance_core` and its public modules, such as
 `lance_core.errors`. The hooks, descriptors and most used names are here. Each kind of plugin has a
 module with everything that its author needs: `stores`, `commits`, `encodings`, `indices`,
-`searches`, `analyzers`, `file_versions`, `kernels`, `functions`, `stored_pages`, `tools` and
-`commands`. All kinds share `options`, `concurrency`, `arrays` and `json_values`. A name is imported
-at its first use, and a module of the package imports what it has.
+`searches`, `analyzers`, `file_versions`, `kernels`, `functions`, `stored_pages`, `namespaces`,
+`tools` and `commands`. All kinds share `options`, `concurrency`, `arrays` and `json_values`. A name
+is imported at its first use, and a module of the package imports what it has.
 
 A plugin is a module (or any object) with functions that have the names below and the decorator
 `hookimpl`. A distribution registers its plugin with an entry point::
@@ -40,6 +40,7 @@ from lance_core.hookspecs.hooks import (
     lance_index_types,
     lance_kernels,
     lance_manifest_stores,
+    lance_namespaces,
     lance_object_stores,
     lance_searches,
     lance_sql_functions,
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
         StoreCapabilities,
     )
     from lance_core.store.buffers import joined
+    from lance_core.store.namespaces import NamespaceSpec
     from lance_core.store.paths import check_folder, check_path
     from lance_core.store.ranges import slice_ranges
     from lance_core.store.secret import Secret, plain
@@ -109,6 +111,7 @@ __all__ = [
     "ManifestEntry",
     "ManifestLocation",
     "ManifestStoreSpec",
+    "NamespaceSpec",
     "NullableTypes",
     "ObjectMeta",
     "ObjectStore",
@@ -137,6 +140,7 @@ __all__ = [
     "lance_index_types",
     "lance_kernels",
     "lance_manifest_stores",
+    "lance_namespaces",
     "lance_object_stores",
     "lance_searches",
     "lance_sql_functions",

@@ -23,6 +23,7 @@ HOMES = {
     "SqlFunctionSpec": "lance_core.function_spec",
     "ToolSpec": "lance_core.imports.provided_names",
     "IndexTypeSpec": "lance_core.index.spec",
+    "NamespaceSpec": "lance_core.store.namespaces",
     "Buffers": "lance_core.store.base",
     "ByteRange": "lance_core.store.base",
     "BytesLike": "lance_core.store.base",

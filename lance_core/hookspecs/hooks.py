@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lance_core.function_spec import SqlFunctionSpec
     from lance_core.imports.provided_names import ToolSpec
     from lance_core.index.spec import AnalyzerSpec, IndexTypeSpec, SearchSpec
+    from lance_core.store.namespaces import NamespaceSpec
     from lance_core.store.spec import ObjectStoreSpec
 
 PROJECT = "lance_core"
@@ -132,6 +133,16 @@ def lance_analyzers() -> Iterable[AnalyzerSpec]:
 
     The factory returns a `lance_core.index.analysis.Analyzer`, which splits texts into words. Texts
     of an index whose analyzer is missing are searched without the index.
+    """
+    return ()
+
+
+@hookspec
+def lance_namespaces() -> Iterable[NamespaceSpec]:
+    """Catalogs of tables, by the name that users give to `lance_core.namespace.connect`.
+
+    The factory gets the properties of users as keyword arguments, and returns a ``LanceNamespace``
+    of the package lance-namespace. What it is tested with is in `lance_core_testing.namespaces`.
     """
     return ()
 

@@ -20,6 +20,7 @@ from lance_core.function_spec import PARAMETER_TYPES, SqlFunctionSpec, malformed
 from lance_core.imports.provided_names import ToolSpec
 from lance_core.index.spec import AnalyzerSpec, IndexTypeSpec, SearchSpec
 from lance_core.store.base import StoreCapabilities
+from lance_core.store.namespaces import NamespaceSpec
 from lance_core.store.spec import ObjectStoreSpec
 from lance_core.table.indices.index_metadata import details_key
 
@@ -107,6 +108,7 @@ _FIELDS: dict[type, dict[str, _Kind]] = {
     AnalyzerSpec: {},
     ToolSpec: {},
     CommandSpec: {"summary": _TEXT},
+    NamespaceSpec: {},
 }
 
 
@@ -287,6 +289,11 @@ def _check_command(spec: CommandSpec) -> None:
     _check_factory(spec.factory, spec.name)
 
 
+def _check_namespace(spec: NamespaceSpec) -> None:
+    _check_name(spec.name, "name of a namespace")
+    _check_factory(spec.factory, spec.name)
+
+
 def _check_name(name: object, what: str) -> None:
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9._-]*", name):
         raise PluginLoadError(f"{what} is {name!r}: lower-case letters, digits, '.', '_' and '-'")
@@ -315,4 +322,5 @@ _CHECKS: dict[type, Callable[[Any], None]] = {
     AnalyzerSpec: _check_analyzer,
     ToolSpec: _check_tool,
     CommandSpec: _check_command,
+    NamespaceSpec: _check_namespace,
 }

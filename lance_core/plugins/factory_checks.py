@@ -13,6 +13,7 @@ from lance_core.function_spec import SqlFunctionSpec
 from lance_core.imports.provided_names import ToolSpec
 from lance_core.index.spec import AnalyzerSpec, IndexTypeSpec, SearchSpec
 from lance_core.plugins.factories import shown_error
+from lance_core.store.namespaces import NamespaceSpec
 from lance_core.store.spec import ObjectStoreSpec, resolve_factory
 
 Spec: TypeAlias = (
@@ -24,6 +25,7 @@ Spec: TypeAlias = (
     | AnalyzerSpec
     | ToolSpec
     | CommandSpec
+    | NamespaceSpec
     | SqlFunctionSpec
 )
 """A descriptor with a factory or, of a function, a planner."""
@@ -56,7 +58,7 @@ def problem_of(spec: Spec) -> str | None:
 
 def _numbers_of_arguments(spec: Spec) -> tuple[int, ...]:
     """The numbers of arguments with which a factory is called; of those that vary, the extremes."""
-    if isinstance(spec, ToolSpec):
+    if isinstance(spec, ToolSpec | NamespaceSpec):
         return ()
     if isinstance(spec, SqlFunctionSpec):
         least, most, _ = spec.shape

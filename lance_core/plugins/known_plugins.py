@@ -20,7 +20,8 @@ class KnownPlugin:
     aliases of its SQL functions, in lower case. ``searches``: the arguments of scans that ask for
     its searches. ``analyzers``: names of its analyzers of texts. ``commands``: what it adds
     to the command ``lance-core``. ``tools``: names
-    that users import from modules of the core, such as `lance_core.query`.
+    that users import from modules of the core, such as `lance_core.query`. ``namespaces``: names of
+    its namespaces.
     """
 
     extra: str
@@ -33,6 +34,7 @@ class KnownPlugin:
     analyzers: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
+    namespaces: tuple[str, ...] = ()
 
 
 _SQL_FUNCTIONS = """
@@ -105,7 +107,14 @@ KNOWN_PLUGINS = (
     KnownPlugin("kernels"),
     KnownPlugin("legacy", file_versions=("0.1",)),
     KnownPlugin("lease", handlers=("lease",)),
-    KnownPlugin("namespace", tools=("DirectoryNamespace",)),
+    KnownPlugin(
+        "namespace",
+        tools=(
+            *("DirectoryNamespace", "DynamicContextProvider", "RestAdapter", "RestNamespace"),
+            *("TableOperations", "connect", "table_provider"),
+        ),
+        namespaces=("dir", "rest"),
+    ),
     KnownPlugin("s3", ("s3", "s3a", "s3n")),
     KnownPlugin("spark"),
     KnownPlugin("sql", handlers=("sql",)),
@@ -173,6 +182,10 @@ EXTRA_OF_COMMAND = {name: known.extra for known in KNOWN_PLUGINS for name in kno
 
 EXTRA_OF_TOOL = {name: known.extra for known in KNOWN_PLUGINS for name in known.tools}
 """The extra that installs what users import from a module of the core, by its name."""
+
+
+EXTRA_OF_NAMESPACE = {name: known.extra for known in KNOWN_PLUGINS for name in known.namespaces}
+"""The extra that installs a namespace, by its name."""
 
 
 def extra_of_details(key: str | None) -> str | None:

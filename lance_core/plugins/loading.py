@@ -21,6 +21,7 @@ from lance_core.index.spec import AnalyzerSpec, IndexTypeSpec, SearchSpec
 from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins.descriptors import check_descriptor
 from lance_core.plugins.extras import EXTRAS
+from lance_core.store.namespaces import NamespaceSpec
 from lance_core.store.spec import ObjectStoreSpec
 
 if TYPE_CHECKING:  # the import is slow, so it runs only when plugins are used
@@ -84,6 +85,7 @@ class Contribution:
     analyzers: tuple[AnalyzerSpec, ...]
     tools: tuple[ToolSpec, ...]
     commands: tuple[CommandSpec, ...]
+    namespaces: tuple[NamespaceSpec, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +227,7 @@ def _collect(source: PluginSource, plugin: object) -> Contribution:
         tuple(_checked(hook.lance_analyzers, AnalyzerSpec)),
         tuple(_checked(hook.lance_tools, ToolSpec)),
         tuple(_checked(hook.lance_commands, CommandSpec)),
+        tuple(_checked(hook.lance_namespaces, NamespaceSpec)),
     )
 
 

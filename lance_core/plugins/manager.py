@@ -35,6 +35,7 @@ from lance_core.table.indices.index_metadata import details_key
 if TYPE_CHECKING:
     from lance_core.index.analysis import Analyzer
     from lance_core.plugins import known_plugins, missing_plugin
+    from lance_core.store.namespaces import NamespaceFactory
 else:
     known_plugins = lazy_module("lance_core.plugins.known_plugins")
     missing_plugin = lazy_module("lance_core.plugins.missing_plugin")
@@ -235,6 +236,15 @@ class PluginManager:
         spec = self._only(what, name, offers, lambda: known_plugins.EXTRA_OF_COMMAND)
         made: Command = resolve_factory(spec.factory, f"{what} {name!r}")()
         return made
+
+    def namespace(self, name: str) -> NamespaceFactory:
+        """The class of the namespace ``name``.
+
+        Raises `PluginNotFoundError`, `PluginConflictError` or `PluginLoadError`.
+        """
+        what, offers = "the namespace", self._all().namespaces
+        spec = self._only(what, name, offers, lambda: known_plugins.EXTRA_OF_NAMESPACE)
+        return resolve_factory(spec.factory, f"{what} {name!r}")
 
     def missing_index_type(self, type_url: str) -> str | None:
         """What a use of indices takes whose details have the type ``type_url``, as a text.

@@ -19,6 +19,7 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins.checked_results import encodings_of, kernels_of
 from lance_core.plugins.loading import Contribution, PluginLoadFailure, PluginSource
 from lance_core.plugins.manifest_stores import as_commit_handler
+from lance_core.store.namespaces import NamespaceSpec
 from lance_core.store.spec import ObjectStoreSpec
 from lance_core.table.indices.index_metadata import details_key
 
@@ -53,6 +54,7 @@ class AllOffers:
     analyzers: Offers[AnalyzerSpec]
     tools: Offers[ToolSpec]
     commands: Offers[CommandSpec]
+    namespaces: Offers[NamespaceSpec]
 
     def source_of(self, spec: Descriptor) -> PluginSource | None:
         """The plugin that provides ``spec``, None if none does."""
@@ -126,6 +128,7 @@ def all_offers(
         analyzers=_by_key((c.source, s, s.name) for c in contributions for s in c.analyzers),
         tools=_by_key((c.source, s, s.name) for c in contributions for s in c.tools),
         commands=_by_key((c.source, s, s.name) for c in contributions for s in c.commands),
+        namespaces=_by_key((c.source, s, s.name) for c in contributions for s in c.namespaces),
     )
 
 

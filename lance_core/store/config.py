@@ -8,6 +8,7 @@ from typing import Any
 
 from lance_core.errors import InvalidInputError
 from lance_core.lazy_dataclass import dataclass
+from lance_core.store.namespaces import TableProvider
 from lance_core.store.paths import check_folder
 from lance_core.store.secret import (
     Secret,
@@ -28,17 +29,18 @@ class StoreConfig:
 
     ``commit_handler``: name of the requested handler, or None. ``folder``: the folder below the URI
     that is opened, such as a branch; "" for the URI itself. Links in that folder never lead outside
-    of the URI. ``base_options``: options of base paths of the table, by URI; they are never stored.
-    Options with secret names are wrapped. Pickling makes a local path absolute and drops secrets,
-    including those in the URI (see `without_secrets`), except inside `carrying_secrets`. The
-    representation shows neither option values nor secrets of the URI. Raises `InvalidInputError`
-    for a malformed URI or option.
+    of the URI. ``provider``: what opens the stores if the options are not fixed. ``base_options``:
+    options of base paths of the table, by URI; they are never stored. Options with secret names are
+    wrapped. Pickling makes a local path absolute and drops secrets, including those in the URI (see
+    `without_secrets`), except inside `carrying_secrets`. The representation shows neither option
+    values nor secrets of the URI. Raises `InvalidInputError` for a malformed URI or option.
     """
 
     uri: str
     options: Mapping[str, str | Secret] = field(default_factory=dict, hash=False)
     commit_handler: str | None = None
     folder: str = ""
+    provider: TableProvider | None = None
     parsed: InitVar[StoreUrl | None] = None
     base_options: Mapping[str, Mapping[str, str | Secret]] = field(default_factory=dict, hash=False)
     url: StoreUrl = field(init=False, compare=False)
@@ -62,7 +64,7 @@ class StoreConfig:
 
     def __reduce__(self) -> tuple[type[StoreConfig], tuple[object, ...]]:
         arguments = (self._uri_to_send(), self.options, self.commit_handler, self.folder)
-        return (StoreConfig, (*arguments, None, self.base_options))
+        return (StoreConfig, (*arguments, self.provider, None, self.base_options))
 
     def with_options(self, options: Mapping[str, str | Secret]) -> StoreConfig:
         """The same location with other options."""

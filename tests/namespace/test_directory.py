@@ -154,10 +154,21 @@ def test_names_come_in_pages_and_properties_are_checked(tmp_path: Path) -> None:
     assert described(namespace, "a").storage_options == {"durability": "fast"}
     again = pickle.loads(pickle.dumps(namespace))
     assert tables(again) == ["a", "b", "c"]
-    with pytest.raises(UnsupportedFeatureError, match=r"credential_vendor\.enabled"):
-        DirectoryNamespace(root=str(tmp_path), **{"credential_vendor.enabled": "true"})
-    with pytest.raises(InvalidInputError, match="property root"):
-        DirectoryNamespace()
+    vendor = {"root": str(tmp_path), "credential_vendor.enabled": "true"}
+    role = {**vendor, "credential_vendor.aws_role_arn": "arn"}
+    for properties, error, text in (
+        ({"root": "a", "rot": "b"}, UnsupportedFeatureError, "'rot'"),
+        ({}, InvalidInputError, "property root"),
+        ({"root": "a", "manifest_enabled": "yes"}, InvalidInputError, "true or false"),
+        (vendor, InvalidInputError, "aws_role_arn"),
+        ({**role, "credential_vendor.permission": "all"}, InvalidInputError, "permission"),
+        ({**role, "credential_vendor.aws_duration_millis": "1"}, InvalidInputError, "900000"),
+        ({**role, "credential_vendor.gcp_account": "a"}, UnsupportedFeatureError, "s3:// only"),
+        ({"root": "a", "dynamic_context_provider.impl": "a.b"}, InvalidInputError, "'a'"),
+    ):
+        options: Any = properties
+        with pytest.raises(error, match=text):
+            DirectoryNamespace(**options)
 
 
 def test_without_a_manifest_folders_are_tables(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ service are on the host that the options name.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import quote, unquote
 
 from lance_core.errors import BasePathRefusedError, CorruptFileError, InvalidInputError
@@ -43,24 +43,31 @@ def open_base(config: StoreConfig, branch: str | None, path: str) -> ObjectStore
     for own in _own_places(config, branch):
         below = _relative(base, own)
         if below is not None:
-            return _folder(open_store(own, config.options), below)
+            return _folder(opened(config, own, config.options), below)
     for uri in sorted(config.base_options, key=len, reverse=True):
         below = _relative(base, parse_uri(uri))
         if below is not None:
             return _folder(open_store(parse_uri(uri), config.base_options[uri]), below)
     allowed = known_places(config)
     if _ALL in allowed:
-        return open_store(base, _options_for(config, base))
+        return opened(config, base, _options_for(config, base))
     for prefix in map(parse_uri, allowed):
         below = _relative(base, prefix)
         if below is not None:
-            return _folder(open_store(prefix, _options_for(config, prefix)), below)
+            return _folder(opened(config, prefix, _options_for(config, prefix)), below)
     raise BasePathRefusedError(
         f"the table {config.place_url} names files at {base}, outside of itself; to read "
         f"them, open it with the storage option {ALLOW_OPTION}={_allowing(path)!r} or set "
         f"{ALLOW_VARIABLE}",
         path,
     )
+
+
+def opened(config: StoreConfig, url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStore:
+    """The store at ``url`` with ``options`` of ``config``; its provider keeps them valid."""
+    if config.provider is None or not options:
+        return open_store(url, options)
+    return config.provider.open_store(url, options)
 
 
 def object_place(uri: str) -> tuple[str, str]:

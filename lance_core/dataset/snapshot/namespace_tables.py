@@ -6,14 +6,21 @@ A client is a ``LanceNamespace`` of the package lance-namespace, of any implemen
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from lance_core.errors import DatasetNotFoundError, InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import DatasetNotFoundError, InvalidInputError
+from lance_core.plugins import get_manager
+from lance_core.store.config import StoreConfig
+from lance_core.store.namespaces import TableProvider
 from lance_core.store.secret import hide_secrets
 
 Named = TypeVar("Named")
 """A URI, or another object that names a table."""
+
+EXPIRY = "expires_at_millis"
+"""The vended option with the end of the others, in milliseconds since 1970."""
 
 _ARGUMENTS = "namespace_client", "table_id"
 
@@ -24,15 +31,17 @@ def located(
     arguments: Mapping[str, Any],
     *,
     is_new: bool = False,
-) -> tuple[Named | str, Mapping[str, Any] | None]:
+) -> tuple[Named | str | StoreConfig, Mapping[str, Any] | None]:
     """The URI of a table, and the options of its store.
 
     ``arguments``: those of the caller, which may have a ``namespace_client`` and a ``table_id``.
     The namespace is then asked for the URI, unless the caller knows it, and for options, which
-    come before ``storage_options``. ``is_new``: the namespace is told of a new table.
+    come before ``storage_options``. If these expire, or if the namespace manages the versions of
+    the table, the result is a `StoreConfig` with a provider. ``is_new``: the namespace is told of a
+    new table.
 
-    Raises `InvalidInputError` if one of the arguments is missing, `UnsupportedFeatureError` for a
-    table whose versions the namespace manages, and the errors of the client.
+    Raises `InvalidInputError` if one of the arguments is missing, `PluginNotFoundError` if a
+    provider is needed and the extra ``namespace`` is missing, and the errors of the client.
     """
     client, table_id = map(arguments.get, _ARGUMENTS)
     if target is not None and client is None and table_id is None:
@@ -46,27 +55,48 @@ def located(
         response = client.declare_table(_request("DeclareTable", id=list(table_id), location=None))
     else:
         response = client.describe_table(_request("DescribeTable", id=list(table_id)))
-    return _found(response, target, storage_options, table_id)
+    return _place(response, target, storage_options, arguments)
 
 
-def _found(
+def _place(
     response: Any,
     target: Named | None,
     storage_options: Mapping[str, Any] | None,
-    table_id: Sequence[str],
-) -> tuple[Named | str, Mapping[str, Any] | None]:
-    if getattr(response, "managed_versioning", None):
-        raise UnsupportedFeatureError(
-            f"the versions of table {list(table_id)} are managed by its namespace, which is not "
-            "supported yet"
-        )
+    arguments: Mapping[str, Any],
+) -> tuple[Named | str | StoreConfig, Mapping[str, Any] | None]:
     where = response.location if target is None else target
     if where is None:
-        raise DatasetNotFoundError(f"the namespace returns no location of table {list(table_id)}")
-    vended = hide_secrets(response.storage_options)
-    if vended:
-        storage_options = {**(storage_options or {}), **vended}
-    return where, storage_options
+        name = list(arguments["table_id"])
+        raise DatasetNotFoundError(f"the namespace returns no location of table {name}")
+    options, provider = _vended(response, storage_options, arguments)
+    if provider is not None and isinstance(where, str | os.PathLike):
+        return StoreConfig(os.fspath(where), options, provider=provider), None
+    return where, options or storage_options
+
+
+def vended(
+    storage_options: Mapping[str, Any] | None, client: Any, table_id: Sequence[str]
+) -> tuple[Mapping[str, Any], TableProvider | None]:
+    """The options of the store of a table, and what keeps them valid, if that is needed."""
+    response = client.describe_table(_request("DescribeTable", id=list(table_id)))
+    arguments = {"namespace_client": client, "table_id": table_id}
+    return _vended(response, hide_secrets(storage_options), arguments)
+
+
+def _vended(
+    response: Any, storage_options: Mapping[str, Any] | None, arguments: Mapping[str, Any]
+) -> tuple[dict[str, Any], TableProvider | None]:
+    client, table_id = map(arguments.get, _ARGUMENTS)
+    is_managed = getattr(response, "managed_versioning", None) is True
+    is_managed |= arguments.get("namespace_client_managed_versioning") is True
+    own: Any = {}
+    if not arguments.get("ignore_namespace_table_storage_options"):
+        own = hide_secrets(response.storage_options) or {}
+    options = {**(storage_options or {}), **own}
+    if not is_managed and EXPIRY not in own:
+        return options, None
+    table_provider: Any = get_manager().tool("table_provider")
+    return options, table_provider(client, table_id, own, is_managed)
 
 
 def _request(name: str, **fields: Any) -> Any:

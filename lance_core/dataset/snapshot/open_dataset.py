@@ -13,6 +13,7 @@ from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.error_texts.suggestions import unknown_argument
 from lance_core.errors import UnsupportedFeatureError, warn_caller
 from lance_core.imports.on_demand import lazy_module
+from lance_core.store.config import StoreConfig
 
 if TYPE_CHECKING:
     from lance_core.dataset.snapshot import namespace_tables, versions
@@ -29,18 +30,19 @@ _IGNORED = frozenset(
         "metadata_cache_size",
         "read_params",
         "s3_credentials_refresh_offset_seconds",
-        "ignore_namespace_table_storage_options",
     }
 )
 """Arguments of pylance that have no effect here."""
 
-_UNSUPPORTED = frozenset({"namespace", "namespace_client_managed_versioning"})
+_UNSUPPORTED = frozenset({"namespace"})
 
 _SUPPORTED = frozenset(
     {
         *("version", "asof", "storage_options", "default_scan_options", "commit_lock"),
         *("allow_base_paths", "session", "index_cache_size_bytes", "metadata_cache_size_bytes"),
         *("serialized_manifest", "namespace_client", "table_id", "base_store_params"),
+        "ignore_namespace_table_storage_options",
+        "namespace_client_managed_versioning",
     }
 )
 
@@ -60,7 +62,7 @@ def open_dataset(
     """
     if options:
         check_options(options)
-    where: str | os.PathLike[str]
+    where: str | os.PathLike[str] | StoreConfig
     if uri is None or options.get("namespace_client") or options.get("table_id"):
         where, storage_options = namespace_tables.located(uri, storage_options, options)
     else:

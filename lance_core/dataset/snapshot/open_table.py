@@ -8,11 +8,11 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lance_core.commits.base import ManifestLocation
+from lance_core.commits.base import CommitHandler, ManifestLocation
 from lance_core.commits.handlers.lock import CommitLock
 from lance_core.commits.history import Version, check_number, read_latest, read_version
 from lance_core.commits.refs import get_tag
-from lance_core.dataset.snapshot.base_paths import allowing
+from lance_core.dataset.snapshot.base_paths import allowing, opened
 from lance_core.dataset.snapshot.session import Session, checked_session
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, TableRoot, Target
 from lance_core.errors import (
@@ -23,9 +23,10 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.lazy_dataclass import replace
-from lance_core.plugins import get_manager, open_store, select_commit_handler
+from lance_core.plugins import get_manager, select_commit_handler
 from lance_core.plugins.handler_choice import MARKER
 from lance_core.plugins.probe_records import learn_probes
+from lance_core.store.base import ObjectStore
 from lance_core.store.config import StoreConfig
 from lance_core.store.memory import with_own_name
 from lance_core.store.secret import hide_base_secrets, hide_secrets
@@ -43,17 +44,23 @@ Reference = VersionLike | None
 
 
 def open_root(
-    uri: str | os.PathLike[str],
+    uri: str | os.PathLike[str] | StoreConfig,
     storage_options: Mapping[str, Any] | None = None,
     allow_base_paths: str | Sequence[str] | None = None,
     session: Session | None = None,
     base_store_params: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> TableRoot:
-    """The root of the table at ``uri``, which need not exist; ``memory://`` is always a new one."""
+    """The root of the table at ``uri``, which need not exist; ``memory://`` is always a new one.
+
+    A `StoreConfig` has the ``storage_options``, which are ignored then.
+    """
     if storage_options is not None:
         storage_options = hide_secrets(storage_options)
     base_store_params = hide_base_secrets(base_store_params)
-    config = StoreConfig(with_own_name(os.fspath(uri)), storage_options or {})
+    if isinstance(uri, StoreConfig):
+        config = uri
+    else:
+        config = StoreConfig(with_own_name(os.fspath(uri)), storage_options or {})
     if allow_base_paths is not None:
         if isinstance(allow_base_paths, str):
             allow_base_paths = allow_base_paths.split(",")
@@ -82,21 +89,25 @@ def open_root_of(
         session = checked_session(session)
     # An explicit commit handler may take the parameters of the URL.
     url = config.url if config.commit_handler is None else replace(config.url, query={})
-    store = open_store(url, config.options)
+    store = opened(config, url, config.options)
     if config.folder:
         store = PrefixStore(store, config.folder)
-    handler = select_commit_handler(store, config.place_url, config.options, config.commit_handler)
     session.start_counting(store)
+    handler = _handler(config, store)
     return TableRoot(config, store, handler, get_manager().encodings, commit_lock, session)
+
+
+def _handler(config: StoreConfig, store: ObjectStore, marker: str | None = None) -> CommitHandler:
+    """The commit handler of the table; ``marker``: the one that its config names."""
+    requested = config.commit_handler
+    if config.provider is not None:
+        requested = config.provider.commit_handler(store, config.url, config.folder) or requested
+    return select_commit_handler(store, config.place_url, config.options, requested, marker)
 
 
 def with_handler_named(root: TableRoot, marker: str) -> TableRoot:
     """The same root with the commit handler that the table's config names (``marker``)."""
-    config = root.config
-    handler = select_commit_handler(
-        root.store, root.url, config.options, config.commit_handler, marker
-    )
-    return replace(root, handler=handler)
+    return replace(root, handler=_handler(root.config, root.store, marker))
 
 
 def with_newest_versions_handler(root: TableRoot, otherwise: str | None = None) -> TableRoot:

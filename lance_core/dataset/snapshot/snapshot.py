@@ -395,5 +395,5 @@ class HasSnapshot(Protocol):
         """The open version."""
 
 
-Target: TypeAlias = str | os.PathLike[str] | HasSnapshot
+Target: TypeAlias = str | os.PathLike[str] | StoreConfig | HasSnapshot
 """A table as users name it: its URI, or an object that has it open."""

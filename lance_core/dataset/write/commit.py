@@ -67,11 +67,8 @@ def options_of(arguments: Mapping[str, Any]) -> tuple[CommitOptions, dict[str, s
         options_left.pop("commit_message", None), options_left.pop("transaction_properties", None)
     )
     options_left.pop("commit_timeout", None)
-    for name, value in options_left.items():
-        if name not in _UNSUPPORTED:
-            raise unknown_argument(name, _UNSUPPORTED | _KNOWN)
-        if value is not False:
-            raise UnsupportedFeatureError(f"commits do not support {name!r} yet")
+    for name in options_left:
+        raise unknown_argument(name, _KNOWN)
     return options, properties
 
 
@@ -82,8 +79,10 @@ _KNOWN = frozenset(
         "is_committed",
     }
 )
-_OF_THE_ROOT = "namespace_client", "table_id", "base_store_params"
-_UNSUPPORTED = frozenset({"namespace_client_managed_versioning"})
+_OF_THE_ROOT = (
+    *("namespace_client", "table_id", "base_store_params"),
+    "namespace_client_managed_versioning",
+)
 
 
 def _check_function(value: object) -> Callable[[Mapping[str, str]], bool] | None:

@@ -2,320 +2,477 @@
 
 from __future__ import annotations
 
-import io
-import tempfile
+import time
 import uuid
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import lance_namespace as names
-import pyarrow as pa
 from lance_namespace import errors
 
 import lance_core as lance
-from lance_core.errors import DatasetNotFoundError, InvalidInputError, UnsupportedFeatureError
-from lance_core.file import LanceFileSession
-from lance_core_namespace.manifest import NAMESPACE, SEPARATOR, TABLE, Entry, Manifest
+from lance_core.errors import (
+    DatasetNotFoundError,
+    InvalidInputError,
+    ObjectExistsError,
+    UnsupportedFeatureError,
+)
+from lance_core.hookspecs.options import Secret, hide_secrets, plain
+from lance_core.hookspecs.stores import Guarantee, ObjectStore, PutMode, parse_uri
+from lance_core.plugins import open_store
+from lance_core_namespace.context import DynamicContextProvider, provider_of
+from lance_core_namespace.folders import (
+    DEREGISTERED,
+    RESERVED,
+    SUFFIX,
+    has_versions,
+    is_table,
+    table_folders,
+)
+from lance_core_namespace.manifest import NAMESPACE, TABLE, Entry, Manifest
+from lance_core_namespace.requests import below_root, id_of, operation, page_of, shown
+from lance_core_namespace.routes import DELIMITER
+from lance_core_namespace.tables import rows_of
+from lance_core_namespace.vendors import PREFIX, CredentialVendor, vendor_of
+from lance_core_namespace.versions import TableVersions
 
-_SUFFIX = ".lance"
-_RESERVED = ".lance-reserved"
 _STORAGE = "storage."
-_KNOWN = {"root", "manifest_enabled", "dir_listing_enabled", "vend_input_storage_options"}
+_REFRESH = "vend_input_storage_options_refresh_interval_millis"
+_KNOWN = frozenset(
+    {
+        *("root", "manifest_enabled", "dir_listing_enabled", "vend_input_storage_options"),
+        *("table_version_tracking_enabled", "ops_metrics_enabled", _REFRESH),
+        *("inline_optimization_enabled", "commit_retries"),
+    }
+)
 
 
-class DirectoryNamespace(names.LanceNamespace):
+class DirectoryNamespace(TableVersions):
     """The namespace of the tables in the folder ``root``, a path or URI.
 
     ``properties``: ``storage.NAME`` is the storage option NAME. ``manifest_enabled`` (true): tables
     and nested namespaces are listed in the table ``__manifest`` of the folder.
     ``dir_listing_enabled`` (true): folders whose name ends with ".lance" are tables, too.
-    ``vend_input_storage_options`` (false): descriptions of tables contain the storage options.
-    ``session`` has no effect. Raises `InvalidInputError` without root, and
-    `UnsupportedFeatureError` for other properties, such as those of credential vendors.
+    ``table_version_tracking_enabled`` (false): clients make versions by `create_table_version`.
+    ``credential_vendor.enabled`` (false): descriptions of tables on S3 contain temporary keys, see
+    `lance_core_namespace.vendors`; ``credential_vendor`` is a vendor of another kind.
+    ``vend_input_storage_options`` (false): without a vendor they contain the own storage options,
+    with an end after ``vend_input_storage_options_refresh_interval_millis`` if it is given.
+    ``ops_metrics_enabled`` (false): calls are counted. ``inline_optimization_enabled``,
+    ``commit_retries`` and ``session`` have no effect.
+
+    No representation, log line or error shows storage options, and pickling drops the secrets among
+    them. Raises `InvalidInputError` without root, and `UnsupportedFeatureError` for other
+    properties.
     """
 
-    def __init__(self, session: object = None, **properties: Any) -> None:
-        texts = {name: str(value) for name, value in properties.items()}
-        self._options = {
-            name.removeprefix(_STORAGE): value
-            for name, value in texts.items()
-            if name.startswith(_STORAGE)
-        }
-        unknown = sorted(
-            name for name in texts if name not in _KNOWN and not name.startswith(_STORAGE)
+    def __init__(
+        self,
+        session: object = None,
+        context_provider: DynamicContextProvider | None = None,
+        credential_vendor: CredentialVendor | None = None,
+        **properties: Any,
+    ) -> None:
+        texts = {name: str(value) for name, value in properties.items() if value is not None}
+        properties = hide_secrets(properties)  # for the frames of errors
+        texts, self._context = provider_of(texts, context_provider)
+        self._options: dict[str, str | Secret] = hide_secrets(
+            {
+                name.removeprefix(_STORAGE): value
+                for name, value in texts.items()
+                if name.startswith(_STORAGE)
+            }
         )
+        texts = {name: value for name, value in texts.items() if not name.startswith(_STORAGE)}
+        unknown = sorted(name for name in texts if name not in _KNOWN | {PREFIX})
+        unknown = [name for name in unknown if not name.startswith(PREFIX)]
         if unknown:
             raise UnsupportedFeatureError(
                 f"property {unknown[0]!r} of a namespace is not supported"
             )
-        if "root" not in texts:
+        if not texts.get("root"):
             raise InvalidInputError("a DirectoryNamespace needs the property root")
-        self._root = texts["root"].rstrip("/")
+        self._root = texts["root"].rstrip("/") or "/"
+        self._url = parse_uri(self._root)
         self._lists = _flag(texts, "dir_listing_enabled", default=True)
         self._vends = _flag(texts, "vend_input_storage_options", default=False)
+        self._is_managed = _flag(texts, "table_version_tracking_enabled", default=False)
+        self._lifetime = _millis(texts.get(_REFRESH))
+        self._vendor = credential_vendor or vendor_of(texts, self._options)
         self._manifest = None
         if _flag(texts, "manifest_enabled", default=True):
             self._manifest = Manifest(f"{self._root}/__manifest", self._options)
+        is_counted = _flag(texts, "ops_metrics_enabled", default=False)
+        self.metrics: Counter[str] | None = Counter() if is_counted else None
 
     def namespace_id(self) -> str:
         """A text that names the folder."""
-        return f'DirectoryNamespace {{ root: "{self._root}" }}'
+        return f'DirectoryNamespace {{ root: "{self._url}" }}'
 
     def __repr__(self) -> str:
         return f"DirectoryNamespace({self.namespace_id()})"
 
+    def retrieve_ops_metrics(self) -> dict[str, int]:
+        """The number of calls by operation; empty unless ``ops_metrics_enabled``."""
+        return dict(self.metrics or {})
+
+    def reset_ops_metrics(self) -> None:
+        """Count from zero again."""
+        if self.metrics is not None:
+            self.metrics.clear()
+
+    @operation
     def create_namespace(self, request: Any) -> Any:
         """Add a namespace, whose parent must exist."""
-        id_, manifest = _named(request), self._with_manifest("nested namespaces")
+        if not request.id:
+            raise errors.NamespaceAlreadyExistsError("the root namespace exists")
+        id_, manifest = id_of(request, "namespace"), self._with_manifest("nested namespaces")
+        mode = _mode(request, {"create", "exist_ok", "overwrite"})
         self._check_namespace(id_[:-1], "parent namespace ")
-        added = manifest.add(Entry(id_, NAMESPACE, properties=request.properties))
-        if not added and _mode(request) != "exist_ok":
-            raise errors.NamespaceAlreadyExistsError(f"Namespace already exists: {_shown(id_)}")
-        return names.CreateNamespaceResponse(properties=request.properties or {})
+        entry = Entry(id_, NAMESPACE, properties=request.properties)
+        if manifest.add(entry):
+            return names.CreateNamespaceResponse(properties=request.properties)
+        stored = manifest.entry(id_)
+        if mode == "create" or stored is None or stored.object_type != NAMESPACE:
+            raise errors.NamespaceAlreadyExistsError(f"namespace {shown(id_)} exists")
+        if mode == "overwrite":
+            raise errors.UnsupportedOperationError("namespaces are not overwritten")
+        return names.CreateNamespaceResponse(properties=stored.properties)
 
+    @operation
     def describe_namespace(self, request: Any) -> Any:
         """The properties of a namespace."""
-        entry = self._check_namespace(tuple(request.id or ()))
+        entry = self._check_namespace(self._namespace(request))
         properties = (entry.properties if entry else None) or {}
         return names.DescribeNamespaceResponse(properties=dict(properties))
 
+    @operation
     def namespace_exists(self, request: Any) -> Any:
-        """Raises `NamespaceNotFoundError` if it does not exist."""
-        self._check_namespace(tuple(request.id or ()))
+        """Raises ``NamespaceNotFoundError`` if it does not exist."""
+        self._check_namespace(self._namespace(request))
         return names.NamespaceExistsResponse()
 
+    @operation
     def list_namespaces(self, request: Any) -> Any:
         """The names of the namespaces directly in one."""
-        entries = [] if self._manifest is None else self._manifest.children(request.id or ())
+        id_ = self._namespace(request)
+        entries = self._children(id_)
         named = [entry.id[-1] for entry in entries if entry.object_type == NAMESPACE]
-        page, token = _page(named, request)
+        if not entries:
+            self._check_namespace(id_)
+        page, token = page_of(named, request)
         return names.ListNamespacesResponse(namespaces=page, page_token=token)
 
+    @operation
     def drop_namespace(self, request: Any) -> Any:
         """Remove an empty namespace."""
-        id_, manifest = _named(request), self._with_manifest("nested namespaces")
+        if not request.id:
+            raise errors.InvalidInputError("the root namespace cannot be dropped")
+        id_, manifest = id_of(request, "namespace"), self._with_manifest("nested namespaces")
         if (request.behavior or "").lower() == "cascade":
-            raise UnsupportedFeatureError("namespaces are dropped without their tables only")
-        if manifest.entry(id_) is None and _mode(request) == "skip":
+            raise errors.UnsupportedOperationError("namespaces are dropped without their tables")
+        if manifest.entry(id_) is None and _mode(request, {"fail", "skip", "create"}) == "skip":
             return names.DropNamespaceResponse()
         self._check_namespace(id_)
         count = len(manifest.children(id_))
         if count:
             raise errors.NamespaceNotEmptyError(
-                f"Namespace not empty: {_shown(id_)!r} (contains {count} child objects)"
+                f"Namespace not empty: {shown(id_)} (contains {count} child objects)"
             )
         manifest.remove(id_)
         return names.DropNamespaceResponse()
 
+    @operation
     def list_tables(self, request: Any) -> Any:
         """The names of the tables directly in a namespace."""
-        id_ = tuple(request.id or ())
-        entries = [] if self._manifest is None else self._manifest.children(id_)
-        named = {entry.id[-1] for entry in entries if entry.object_type == TABLE}
-        if self._lists and not id_:
-            folders = self._files().list_with_delimiter().common_prefixes
-            named |= {name.removesuffix(_SUFFIX) for name in folders if name.endswith(_SUFFIX)}
-        page, token = _page(sorted(named), request)
+        page, token = page_of(self._tables(self._namespace(request), request), request)
         return names.ListTablesResponse(tables=page, page_token=token)
 
+    @operation
+    def list_all_tables(self, request: Any) -> Any:
+        """The names of all tables, with the parts of each joined by ``$``."""
+        listed = {*self._tables((), request)}
+        if self._manifest is not None:
+            listed |= {
+                DELIMITER.join(entry.id)
+                for entry in self._manifest.children((), recursive=True)
+                if entry.object_type == TABLE and self._is_listed(entry, request)
+            }
+        page, token = page_of(sorted(listed), request)
+        return names.ListTablesResponse(tables=page, page_token=token)
+
+    @operation
     def declare_table(self, request: Any) -> Any:
         """Reserve the name of a table that is written later, and return its location."""
-        id_ = _named(request)
+        id_ = id_of(request)
         if self._location(id_) is not None:
             raise _exists(id_)
-        location = self._added(id_, request.location)
-        with tempfile.NamedTemporaryFile() as empty:
-            self._files().upload_file(empty.name, f"{location}/{_RESERVED}")
+        location = self._added(id_, request.location, request.properties)
+        self._reserve(location, id_)
         return names.DeclareTableResponse(
-            location=self._uri(location), storage_options=self._vended()
+            location=self._uri(location),
+            storage_options=self._vended(location, request),
+            properties=request.properties,
+            managed_versioning=self._is_managed or None,
         )
 
+    @operation
     def describe_table(self, request: Any) -> Any:
-        """The location of a table; with ``load_detailed_metadata`` also its version."""
-        id_, version = _named(request), None
-        location = self._required(id_)
-        is_declared = None
-        if request.load_detailed_metadata:
-            try:
-                version = self._open(location).version
-                is_declared = False
-            except DatasetNotFoundError:
-                is_declared = True
+        """The location of a table; with ``load_detailed_metadata`` also its version and schema."""
+        id_ = id_of(request)
+        location, entry = self._required(id_)
+        details: dict[str, Any] = {}
+        if request.load_detailed_metadata or request.check_declared:
+            details["is_only_declared"] = not has_versions(self._files(), location)
+        if request.load_detailed_metadata and not details["is_only_declared"]:
+            details = self.details_of(self.dataset_of(request, request.version))
         uri = self._uri(location)
-        return names.DescribeTableResponse(
-            table=id_[-1],
-            namespace=list(id_[:-1]),
-            version=version,
-            location=uri,
-            table_uri=uri,
-            storage_options=self._vended(),
-            is_only_declared=is_declared,
+        return names.DescribeTableResponse.from_dict(
+            {
+                "table": id_[-1],
+                "namespace": list(id_[:-1]),
+                "location": uri,
+                "table_uri": uri,
+                "storage_options": self._vended(location, request),
+                "properties": dict(entry.properties) if entry and entry.properties else None,
+                "managed_versioning": self._is_managed or None,
+                **details,
+            }
         )
 
+    @operation
     def table_exists(self, request: Any) -> Any:
-        """Raises `TableNotFoundError` if it does not exist."""
-        self._required(_named(request))
+        """Raises ``TableNotFoundError`` if it does not exist."""
+        self._required(id_of(request))
+        if request.version is not None:
+            self.dataset_of(request, request.version)
         return names.TableExistsResponse()
 
+    @operation
     def register_table(self, request: Any) -> Any:
         """Add a table whose files exist; its ``location`` is a path below the root."""
-        id_, location = _named(request), _below_root(request.location)
-        if not self._with_manifest("registered tables").add(Entry(id_, TABLE, location)):
+        id_, manifest = id_of(request), self._with_manifest("registered tables")
+        location = below_root(request.location)
+        mode = _mode(request, {"create", "overwrite"})
+        if location == f"{id_[0]}{SUFFIX}" and len(id_) == 1:
+            self._files().delete(f"{location}/{DEREGISTERED}")
+        if mode == "overwrite":
+            manifest.remove(id_)
+        if not manifest.add(Entry(id_, TABLE, location, request.properties)):
             raise _exists(id_)
-        return names.RegisterTableResponse(location=location)
+        return names.RegisterTableResponse(location=location, properties=request.properties)
 
+    @operation
     def deregister_table(self, request: Any) -> Any:
         """Remove a table from the namespace; its files stay."""
-        id_, manifest = _named(request), self._with_manifest("registered tables")
-        entry = manifest.entry(id_)
-        if entry is None or entry.object_type != TABLE:
-            raise _missing(id_)
-        manifest.remove(id_)
-        return names.DeregisterTableResponse(id=list(id_), location=self._uri(entry.location))
+        id_ = id_of(request)
+        location, entry = self._required(id_)
+        if entry is not None and self._manifest is not None:
+            self._manifest.remove(id_)
+        if self._lists and len(id_) == 1 and location == f"{id_[0]}{SUFFIX}":
+            self._files().put(f"{location}/{DEREGISTERED}", b"")
+        properties = dict(entry.properties) if entry and entry.properties else None
+        return names.DeregisterTableResponse(
+            id=list(id_), location=self._uri(location), properties=properties
+        )
 
+    @operation
     def drop_table(self, request: Any) -> Any:
         """Remove a table from the namespace, and its files."""
-        id_ = _named(request)
-        location = self._required(id_)
-        try:
-            lance.LanceDataset.drop(
-                self._uri(location), storage_options=self._options, ignore_not_found=True
-            )
-        except InvalidInputError:  # only declared: the folder is not a table yet
-            self._files().delete_file(f"{location}/{_RESERVED}")
+        id_ = id_of(request)
+        location, _ = self._required(id_)
         if self._manifest is not None:
             self._manifest.remove(id_)
+        store = self._files()
+        if has_versions(store, location):
+            lance.LanceDataset.drop(
+                self._uri(location), storage_options=self._plain(), ignore_not_found=True
+            )
+        store.delete(f"{location}/{RESERVED}")
+        store.remove_empty_folders(location)
         return names.DropTableResponse(id=list(id_), location=self._uri(location))
 
+    @operation
     def create_table(self, request: Any, request_data: bytes) -> Any:
         """Write a table; ``request_data``: its rows as a stream of Arrow's IPC format."""
-        id_, mode = _named(request), _mode(request)
-        location = self._location(id_)
-        if location is None:
-            location = self._added(id_, None)
-        elif mode == "exist_ok":
-            return names.CreateTableResponse(location=self._uri(location))
-        elif mode != "overwrite":
+        id_, mode = id_of(request), _mode(request, {"create", "exist_ok", "overwrite"})
+        rows, existing = rows_of(request_data), self._location(id_)
+        if existing is None:
+            location = self._added(id_, None, request.properties)
+        elif mode == "create":
             raise _exists(id_)
-        made = lance.write_dataset(
-            pa.ipc.open_stream(io.BytesIO(request_data)),
-            self._uri(location),
-            mode="overwrite",
-            storage_options=self._options,
+        else:
+            location = existing[0]
+        version = None
+        if existing is None or mode == "overwrite":
+            uri, options = self._uri(location), self._plain()
+            version = lance.write_dataset(
+                rows, uri, mode="overwrite", storage_options=options
+            ).version
+        return names.CreateTableResponse(
+            location=self._uri(location),
+            version=version,
+            storage_options=self._vended(location, request),
+            properties=request.properties,
         )
-        return names.CreateTableResponse(location=self._uri(location), version=made.version)
 
-    def count_table_rows(self, request: Any) -> Any:
-        """The rows of a table that satisfy ``predicate``."""
-        dataset = self._open(self._required(_named(request)))
-        if request.version is not None:
-            dataset = dataset.checkout_version(request.version)
-        return names.CountTableRowsResponse(count=dataset.count_rows(request.predicate))
+    def folder_of(self, id_: tuple[str, ...]) -> tuple[str, Mapping[str, str | Secret]]:
+        """The URI of the folder of a table, and the options of its store."""
+        return self._uri(self._required(id_)[0]), self._options
 
-    def _files(self) -> LanceFileSession:
-        return LanceFileSession(self._root, self._options)
+    def open_table(self, id_: tuple[str, ...]) -> lance.LanceDataset:
+        """The table at its newest version; raises ``TableNotFoundError``."""
+        location, _ = self._required(id_)
+        try:
+            return lance.dataset(self._uri(location), storage_options=self._plain())
+        except DatasetNotFoundError as error:
+            raise errors.TableNotFoundError(
+                f"table {shown(id_)} is declared, and was not written yet"
+            ) from error
 
-    def _open(self, location: str) -> lance.LanceDataset:
-        return lance.dataset(self._uri(location), storage_options=self._options)
+    def _plain(self) -> Any:
+        """The storage options, for functions of users; their values stay hidden."""
+        return self._options or None
+
+    def _files(self) -> ObjectStore:
+        return open_store(self._root, self._options)
 
     def _uri(self, location: str | None) -> str:
-        return f"{self._root}/{location}"
+        return f"{self._root.rstrip('/')}/{location}"
 
-    def _vended(self) -> dict[str, str] | None:
-        return dict(self._options) if self._vends else None
+    def _vended(self, location: str, request: Any) -> dict[str, str] | None:
+        """The storage options for others, in plain text; None if there are none."""
+        if getattr(request, "vend_credentials", None) is False:
+            return None
+        if self._vendor is not None and "://" in self._root:
+            vended = self._vendor.vend(self._uri(location))
+        elif self._vends:
+            vended = dict(self._options)
+            if self._lifetime is not None:
+                end = int(time.time() * 1000) + self._lifetime
+                vended = {**vended, "expires_at_millis": str(end)}
+        else:
+            return None
+        return {name: plain(value) for name, value in vended.items()}
 
     def _with_manifest(self, what: str) -> Manifest:
         if self._manifest is None:
             raise errors.UnsupportedOperationError(f"{what} need manifest_enabled")
         return self._manifest
 
+    def _namespace(self, request: Any) -> tuple[str, ...]:
+        return id_of(request, "namespace") if request.id else ()
+
     def _check_namespace(self, id_: tuple[str, ...], what: str = "") -> Entry | None:
-        """The entry of a namespace, None for the root; raises `NamespaceNotFoundError`."""
+        """The entry of a namespace, None for the root; raises ``NamespaceNotFoundError``."""
         if not id_:
             return None
         entry = None if self._manifest is None else self._manifest.entry(id_)
         if entry is None or entry.object_type != NAMESPACE:
-            raise errors.NamespaceNotFoundError(f"Namespace not found: {what}{_shown(id_)!r}")
+            raise errors.NamespaceNotFoundError(f"Namespace not listed: {what}{shown(id_)}")
         return entry
 
-    def _location(self, id_: tuple[str, ...]) -> str | None:
-        """The location of a table below the root, None if there is no such table."""
+    def _children(self, id_: tuple[str, ...]) -> Sequence[Entry]:
+        return [] if self._manifest is None else self._manifest.children(id_)
+
+    def _tables(self, id_: tuple[str, ...], request: Any) -> list[str]:
+        """The names of the tables directly in a namespace; raises if it does not exist."""
+        entries = self._children(id_)
+        named = {
+            entry.id[-1]
+            for entry in entries
+            if entry.object_type == TABLE and self._is_listed(entry, request)
+        }
+        if not entries:
+            self._check_namespace(id_)
+        if self._lists and not id_:
+            store, with_declared = self._files(), request.include_declared is not False
+            named |= set(table_folders(store, with_declared=with_declared))
+        return sorted(named)
+
+    def _is_listed(self, entry: Entry, request: Any) -> bool:
+        if request.include_declared is not False or entry.location is None:
+            return True
+        return has_versions(self._files(), below_root(entry.location))
+
+    def _location(self, id_: tuple[str, ...]) -> tuple[str, Entry | None] | None:
+        """The location of a table below the root, and its entry; None if there is no such table."""
         entry = None if self._manifest is None else self._manifest.entry(id_)
-        if entry is not None and entry.object_type == TABLE:
-            return None if entry.location is None else _below_root(entry.location)
-        folder = f"{id_[0]}{_SUFFIX}"
-        is_table = self._lists and len(id_) == 1 and any(self._files().list(folder))
-        return folder if is_table else None
+        if entry is not None and entry.object_type == TABLE and entry.location is not None:
+            return below_root(entry.location), entry
+        folder = f"{id_[0]}{SUFFIX}"
+        if self._lists and len(id_) == 1 and is_table(self._files(), folder):
+            return folder, None
+        return None
 
-    def _required(self, id_: tuple[str, ...]) -> str:
-        location = self._location(id_)
-        if location is None:
-            raise _missing(id_)
-        return location
+    def _required(self, id_: tuple[str, ...]) -> tuple[str, Entry | None]:
+        existing = self._location(id_)
+        if existing is None:
+            raise errors.TableNotFoundError(f"Table not listed: table id {shown(id_)}")
+        return existing
 
-    def _added(self, id_: tuple[str, ...], requested: str | None) -> str:
+    def _added(
+        self,
+        id_: tuple[str, ...],
+        requested: str | None,
+        properties: Mapping[str, str] | None,
+    ) -> str:
         """The location of a new table, which the manifest has then; raises if it exists."""
+        if self._manifest is None and len(id_) > 1:
+            raise errors.UnsupportedOperationError("nested namespaces need manifest_enabled")
+        if self._manifest is None and properties:
+            raise errors.UnsupportedOperationError("properties of tables need manifest_enabled")
         location = self._new_location(id_, requested)
-        if self._manifest is not None and not self._manifest.add(Entry(id_, TABLE, location)):
+        entry = Entry(id_, TABLE, location, properties)
+        if self._manifest is not None and not self._manifest.add(entry):
             raise _exists(id_)
         return location
 
     def _new_location(self, id_: tuple[str, ...], requested: str | None) -> str:
-        """Where a new table is: a folder of its name, if it is found by its folder."""
+        """Where a new table is: a folder of its name, if it is listed by its folder."""
         if requested is not None:
-            return _below_root(requested.removeprefix(f"{self._root}/"))
-        if len(id_) == 1 and self._lists:
-            return f"{id_[0]}{_SUFFIX}"
-        if self._manifest is None:
-            raise errors.UnsupportedOperationError("nested namespaces need manifest_enabled")
-        return f"{uuid.uuid4().hex[:8]}_{SEPARATOR.join(id_)}"
+            return below_root(requested.removeprefix(f"{self._root}/"))
+        if len(id_) == 1 and (self._lists or self._manifest is None):
+            return f"{id_[0]}{SUFFIX}"
+        # A name of many parts would be longer than names of folders may be.
+        readable = DELIMITER.join(id_).encode()[:_MAX_READABLE].decode(errors="ignore")
+        return f"{uuid.uuid4().hex[:8]}_{readable}"
+
+    def _reserve(self, location: str, id_: tuple[str, ...]) -> None:
+        """Write the marker of a declared table; of two callers without a manifest one succeeds."""
+        store = self._files()
+        is_careful = store.capabilities.put_if_absent is Guarantee.YES and self._manifest is None
+        mode = PutMode.create if is_careful else PutMode.overwrite
+        try:
+            store.put(f"{location}/{RESERVED}", b"", mode)
+        except ObjectExistsError as error:
+            raise _exists(id_) from error
 
 
-def _named(request: Any) -> tuple[str, ...]:
-    """The name in a request; raises `InvalidInputError` of lance-namespace for an invalid one."""
-    id_ = tuple(request.id or ())
-    if not id_ or any(not part or "/" in part or SEPARATOR in part for part in id_):
-        raise errors.InvalidInputError(f"invalid name {list(id_)}")
-    return id_
+_MAX_READABLE = 200
 
 
-def _below_root(location: str) -> str:
-    """``location``; raises `InvalidInputError` of lance-namespace if it is not below the root."""
-    is_absolute = "://" in location or location.startswith("/")
-    if not location or is_absolute or ".." in location.split("/"):
-        raise errors.InvalidInputError(f"a location is a path below the root, got {location!r}")
-    return location
-
-
-def _mode(request: Any) -> str:
-    return (request.mode or "").lower().replace("existok", "exist_ok")
-
-
-def _shown(id_: Sequence[str]) -> str:
-    return SEPARATOR.join(id_)
+def _mode(request: Any, known: set[str]) -> str:
+    mode = (request.mode or "create").lower().replace("existok", "exist_ok")
+    if mode not in known:
+        raise errors.InvalidInputError(f"mode is one of {', '.join(sorted(known))}, got {mode!r}")
+    return mode
 
 
 def _exists(id_: Sequence[str]) -> Exception:
-    error: Exception = errors.TableAlreadyExistsError(f"Table already exists: {_shown(id_)}")
+    error: Exception = errors.TableAlreadyExistsError(f"Table already exists: {shown(id_)}")
     return error
 
 
-def _missing(id_: Sequence[str]) -> Exception:
-    error: Exception = errors.TableNotFoundError(f"Table not found: table id {_shown(id_)!r}")
-    return error
-
-
-def _page(all_names: list[str], request: Any) -> tuple[list[str], str | None]:
-    """The names of a page in ascending order, and the token of the next one."""
-    rest = sorted(name for name in all_names if not request.page_token or name > request.page_token)
-    if request.limit is None or len(rest) <= request.limit:
-        return rest, None
-    page = rest[: request.limit]
-    return page, page[-1] if page else None
-
-
-def _flag(properties: dict[str, str], name: str, *, default: bool) -> bool:
+def _flag(properties: Mapping[str, str], name: str, *, default: bool) -> bool:
     text = properties.get(name, str(default)).lower()
-    if text not in ("true", "false"):
-        raise InvalidInputError(f"property {name} is true or false, got {text!r}")
+    if text not in {"true", "false"}:
+        raise InvalidInputError(f"property {name} is true or false, got {text[:20]!r}")
     return text == "true"
+
+
+def _millis(text: str | None) -> int | None:
+    if text is not None and not text.isdigit():
+        raise InvalidInputError(f"property {_REFRESH} is a number, got {text[:20]!r}")
+    return None if text is None else int(text)

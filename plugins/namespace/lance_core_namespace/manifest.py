@@ -9,14 +9,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
+from lance_namespace import errors
 
 import lance_core as lance
-from lance_core.errors import DatasetExistsError, DatasetNotFoundError
+from lance_core.errors import CorruptFileError, DatasetExistsError, DatasetNotFoundError
+from lance_core.hookspecs.options import Secret
+from lance_core_namespace.requests import texts_of
+from lance_core_namespace.routes import DELIMITER
 
 TABLE, NAMESPACE = "table", "namespace"
-SEPARATOR = "$"
+SEPARATOR = DELIMITER
 
 _KEY = {"lance-schema:unenforced-primary-key:position": "0"}
 _SCHEMA = pa.schema(
@@ -51,33 +56,40 @@ class Manifest:
     Two callers never add the same name: the column of names is the key of the table.
     """
 
-    def __init__(self, uri: str, storage_options: Mapping[str, str]) -> None:
+    def __init__(self, uri: str, storage_options: Mapping[str, str | Secret]) -> None:
         self._uri = uri
-        self._options = dict(storage_options)
+        self._options: Any = dict(storage_options)
 
     def entry(self, id_: Sequence[str]) -> Entry | None:
         """The entry of this name, None if there is none."""
         return next(iter(self._where(f"object_id = {_quoted(SEPARATOR.join(id_))}")), None)
 
-    def children(self, id_: Sequence[str]) -> list[Entry]:
-        """The tables and namespaces directly in a namespace; the root has the name ``()``."""
+    def children(self, id_: Sequence[str], *, recursive: bool = False) -> list[Entry]:
+        """The tables and namespaces directly in a namespace, or at any depth.
+
+        The root has the name ``()``.
+        """
         prefix = "".join(f"{part}{SEPARATOR}" for part in id_)
-        condition = f"starts_with(object_id, {_quoted(prefix)})" if prefix else None
-        return [entry for entry in self._where(condition) if entry.parent == tuple(id_)]
+        last = f"{prefix[:-1]}{chr(ord(SEPARATOR) + 1)}"
+        condition = None
+        if prefix:
+            condition = f"object_id >= {_quoted(prefix)} AND object_id < {_quoted(last)}"
+        entries = self._where(condition)
+        return [entry for entry in entries if recursive or entry.parent == tuple(id_)]
 
     def add(self, entry: Entry) -> bool:
         """Add an entry; False, and nothing changes, if its name exists."""
         text = json.dumps(dict(entry.properties)) if entry.properties else None
         name = SEPARATOR.join(entry.id)
-        row = pa.table(
-            [[name], [entry.object_type], [entry.location], [text], [None]], schema=_SCHEMA
-        )
-        merged = (
-            self._opened_or_made()
-            .merge_insert("object_id")
-            .when_not_matched_insert_all()
-            .execute(row)
-        )
+        row = {
+            "object_id": name,
+            "object_type": entry.object_type,
+            "location": entry.location,
+            "metadata": text,
+        }
+        dataset = self._opened_or_made()
+        rows = pa.Table.from_pylist([row], schema=dataset.schema)  # other columns are null
+        merged = dataset.merge_insert("object_id").when_not_matched_insert_all().execute(rows)
         return bool(merged["num_inserted_rows"])
 
     def remove(self, id_: Sequence[str]) -> None:
@@ -96,9 +108,10 @@ class Manifest:
                 tuple(row["object_id"].split(SEPARATOR)),
                 row["object_type"],
                 row["location"],
-                json.loads(row["metadata"]) if row["metadata"] else None,
+                _properties(row["metadata"]),
             )
             for row in dataset.to_table(columns, condition).to_pylist()
+            if row["object_type"] in {TABLE, NAMESPACE}
         ]
 
     def _opened(self) -> lance.LanceDataset | None:
@@ -117,6 +130,14 @@ class Manifest:
             )
         except DatasetExistsError:  # another process was faster
             return lance.dataset(self._uri, storage_options=self._options)
+
+
+def _properties(text: str | None) -> dict[str, str] | None:
+    try:
+        return texts_of(text, "metadata")
+    except errors.InvalidInputError as error:
+        reason = f"a row of the manifest table of the namespace is damaged: {error}"
+        raise CorruptFileError(reason, field="metadata") from error
 
 
 def _quoted(text: str) -> str:

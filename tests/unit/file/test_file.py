@@ -210,10 +210,11 @@ def test_versions_are_chosen_by_name(tmp_path: Path) -> None:
         write(tmp_path / "x", version="9")
 
 
-def test_namespaces_are_refused(path: Path) -> None:
+def test_a_table_of_a_namespace_needs_its_client_and_its_name(path: Path) -> None:
     for make in (LanceFileReader, LanceFileWriter, LanceFileSession):
-        with pytest.raises(UnsupportedFeatureError, match="namespace"):
-            make(str(path), namespace_client=object(), table_id=["t"])
+        for named in ({"namespace_client": object()}, {"table_id": ["t"]}):
+            with pytest.raises(InvalidInputError, match="together"):
+                make(str(path), **named)  # type: ignore[arg-type]
 
 
 def test_a_session_works_below_its_folder(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from lance_core.hookspecs import (
     IndexTypeSpec,
     KernelSpec,
     ManifestStoreSpec,
+    NamespaceSpec,
     ObjectStoreSpec,
     SqlFunctionSpec,
     ToolSpec,
@@ -59,6 +60,7 @@ MAKERS: dict[str, tuple[type, dict[str, Any]]] = {
     ),
     "lance_analyzers": (AnalyzerSpec, {"name": "by_length", "factory": nothing}),
     "lance_tools": (ToolSpec, {"path": "module:Tool"}),
+    "lance_namespaces": (NamespaceSpec, {"name": "v", "factory": nothing}),
     "lance_commands": (CommandSpec, {"name": "look", "summary": "Look.", "factory": nothing}),
     "lance_searches": (SearchSpec, {"name": "by_size", "factory": nothing}),
     "lance_sql_functions": (
@@ -140,6 +142,7 @@ WRONG_FIELDS: dict[str, dict[str, list[Any]]] = {
         "stable_row_id_version": ["1", -1],
     },
     "lance_analyzers": {"name": [None, 3, "By Size"], "factory": [None, "module"]},
+    "lance_namespaces": {"name": [None, 3, "With Space"], "factory": [None, "module"]},
     "lance_tools": {"path": [None, "module", 3, "module:By Bytes", "module:"]},
     "lance_commands": {
         "name": [None, 3, "Look At"],

@@ -1,0 +1,1 @@
+"""An example of a namespace of another author, for documentation and tests."""
