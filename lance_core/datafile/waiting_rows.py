@@ -25,8 +25,12 @@ class WaitingRows:
 
     @property
     def numbers(self) -> Sequence[int]:
-        """The fields whose rows wait here; each has one column."""
+        """The fields whose rows wait here."""
         return ()
+
+    def num_columns(self, number: int) -> int:
+        """The number of columns of a field whose rows wait here."""
+        return 1
 
     def add(self, batch: pa.RecordBatch) -> Mapping[int, Sequence[pa.Array]]:
         """Append a batch of all fields; returns the arrays to encode now, by field."""

@@ -92,13 +92,13 @@ class FileWriter(FileOutput):
         self._context = context
         self._blobs = blob_fields(schema)
         self._waiting = _waiting_rows(schema, context)
-        waiting = set(self._waiting.numbers)
+        waiting = {number: self._waiting.num_columns(number) for number in self._waiting.numbers}
         self._encoders: dict[int, FieldEncoder] = {}
         self._first_columns: list[int] = []
         self._pages: list[bytearray] = []
         for number in range(schema.num_fields):
             self._first_columns.append(len(self._pages))
-            columns = 1 if number in waiting else self._encoder(number).num_columns
+            columns = waiting.get(number) or self._encoder(number).num_columns
             for _ in range(columns):
                 self._pages.append(bytearray())
 

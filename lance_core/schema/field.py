@@ -102,6 +102,11 @@ class Field:
         return self.metadata.get(extension.NAME_KEY, "")
 
     @property
+    def is_unmarked(self) -> bool:
+        """True if neither the field nor a descendant has metadata: its type says all about it."""
+        return not self.metadata and all(child.is_unmarked for child in self.children)
+
+    @property
     def is_leaf(self) -> bool:
         """True if the field has no child fields, like a fixed size list of floats."""
         return not self.children

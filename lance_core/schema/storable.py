@@ -38,13 +38,14 @@ def _check_schema(schema: Schema, version: str) -> None:
     for name in schema.names:
         if name in RESERVED_NAMES:
             raise InvalidInputError(f"column name {name!r} is reserved")
-    storable = set()
+    storable: set[tuple[str, pa.DataType]] = set()
     for field in schema.first_of_types():
-        is_plain = not (field.children or field.metadata)
-        if not is_plain or field.logical_type not in storable:
+        key = field.logical_type, field.storage_type
+        is_unmarked = field.is_unmarked
+        if not (is_unmarked and key in storable):
             _check(field, stores, version, ())
-        if is_plain:
-            storable.add(field.logical_type)
+        if is_unmarked:
+            storable.add(key)
 
 
 def check_field(field: Field, version: str, parents: tuple[str, ...] = ()) -> None:

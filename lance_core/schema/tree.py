@@ -83,8 +83,13 @@ class Schema:
 
     @property
     def complex_fields(self) -> Sequence[Field]:
-        """The top-level fields without those that are known to be plain, see `is_plain`."""
-        return () if _PLAIN in self._derived else self.fields
+        """All top-level fields; none if no field has metadata at any depth."""
+        if _PLAIN in self._derived:
+            return ()
+        is_unmarked = self.derived(
+            "unmarked", lambda: all(field.is_unmarked for field in self.fields)
+        )
+        return () if is_unmarked else self.fields
 
     def row_bits(self) -> tuple[int, int]:
         """Bits of a row with validity in some columns, and the number of the other columns."""

@@ -43,6 +43,11 @@ class WaitingColumns(WaitingRows):
         numbers: list[int] = self._columns.numbers.tolist()
         return numbers
 
+    def num_columns(self, number: int) -> int:
+        """See `WaitingRows`."""
+        root = self._columns.roots.get(number)
+        return 1 if root is None else root.num_leaves
+
     def add(self, batch: pa.RecordBatch) -> Mapping[int, Sequence[pa.Array]]:
         """See `WaitingRows`."""
         if not len(self._columns.numbers):  # all columns became large
@@ -61,5 +66,6 @@ class WaitingColumns(WaitingRows):
 WAITING_ROWS = FastPaths(FastPath.of(WaitingColumns.of))
 """Whether rows of a file, or of a group of its fields, wait.
 
-Without it, writing 3,000 columns of 100 rows takes 8.2 times the processor time.
+Without it, writing 3,000 columns of 100 rows takes 8.2 times the processor time, and writing 2,000
+nested columns of 1,000 rows 2.7 times.
 """

@@ -7,7 +7,7 @@ struct of the five members of `DESCRIPTION_V2`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -38,17 +38,22 @@ def with_descriptions(schema: Schema) -> Schema:
 
 def as_given(schema: Schema) -> Schema:
     """``schema`` as file writers accept it, see `given_to_files`."""
-    return schema.derived("as_given", lambda: schema.with_changed_fields(given_to_files))
+    return schema.derived("as_given", lambda: _changed(schema, given_to_files))
 
 
 def as_stored(schema: Schema) -> Schema:
     """``schema`` as data files store it, see `described_in_file`."""
-    return schema.derived("as_stored", lambda: schema.with_changed_fields(described_in_file))
+    return schema.derived("as_stored", lambda: _changed(schema, described_in_file))
 
 
 def with_bytes(schema: Schema) -> Schema:
     """``schema`` with each blob field as the large_binary that results with bytes hold."""
-    return schema.derived("with_bytes", lambda: schema.with_changed_fields(as_bytes))
+    return schema.derived("with_bytes", lambda: _changed(schema, as_bytes))
+
+
+def _changed(schema: Schema, change: Callable[[Field], Field]) -> Schema:
+    """``schema`` with its blobs changed, which have metadata."""
+    return schema.with_changed_fields(change) if schema.complex_fields else schema
 
 
 def blob_fields(schema: Schema) -> Sequence[int]:

@@ -22,7 +22,6 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     InlineBitpacking,
     OutOfLineBitpacking,
 )
-from lance_core.encodings.arrow.spans import spans_index
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels.numpy.bitpacking import (
     CHUNK,
@@ -54,6 +53,8 @@ if TYPE_CHECKING:
     from lance_core.encodings.v2_1.codecs.base import Source, Target
     from lance_core.encodings.v2_1.codecs.values import Values
 
+
+Octets = npt.NDArray[np.uint8]
 
 _FEW_BLOCKS = 8
 """Most blocks that are packed one by one: numpy takes longer to arrange so few as one."""
@@ -209,25 +210,34 @@ def packed_blocks(words: Words, counts: Int64Array, width: int, kernels: Kernels
     units, raw = _parts_of_blocks(words, counts, width)
     packed = units * packed_bytes(width)
     sizes = packed + raw
-    if not (counts[:-1] % CHUNK).any():
-        # Only the last block has remaining values, so units are adjacent: pack all with one call.
-        stop = len(words) - int(raw.sum()) // words.itemsize
-        spread = np.zeros(int(units.sum()) * CHUNK, words.dtype)
-        spread[:stop] = words[:stop]
-        tail = np.ascontiguousarray(words[stop:]).view(np.uint8)
-        data = np.concatenate([kernels.pack_fastlanes(spread, width), tail])
-        return Encoded(_out_of_line(words, width), (pa.py_buffer(data),), sizes[None], counts)
-    # Pad the packed words of each block to a multiple of 1024, so that one call packs all. Then
-    # interleave packed and raw bytes of the blocks with a mask of the output bytes.
+    octets, size = words.view(np.uint8), words.itemsize
     begins, taken = np.cumsum(counts) - counts, np.minimum(units * CHUNK, counts)
-    spread = np.zeros(int(units.sum()) * CHUNK, words.dtype)
-    firsts = (np.cumsum(units) - units) * CHUNK
-    spread[spans_index(firsts, firsts + taken)] = words[spans_index(begins, begins + taken)]
-    data = np.empty(int(sizes.sum()), np.uint8)
-    is_raw = np.repeat(np.tile([False, True], len(counts)), np.stack([packed, raw], 1).ravel())
-    data[~is_raw] = kernels.pack_fastlanes(spread, width)
-    data[is_raw] = words[spans_index(begins + taken, begins + counts)].view(np.uint8)
+    # Pad the packed words of each block to a multiple of 1024, so that one call packs all.
+    padding = np.zeros(CHUNK * size, np.uint8)
+    spread = _alternating(
+        (octets, begins * size, taken * size),
+        (padding, np.zeros_like(taken), (units * CHUNK - taken) * size),
+        kernels,
+    )
+    packed_words = kernels.pack_fastlanes(spread.view(words.dtype), width)
+    starts = (np.cumsum(units) - units) * packed_bytes(width)
+    data = _alternating(
+        (packed_words, starts, packed), (octets, (begins + taken) * size, raw), kernels
+    )
     return Encoded(_out_of_line(words, width), (pa.py_buffer(data),), sizes[None], counts)
+
+
+def _alternating(
+    first: tuple[Octets, Int64Array, Int64Array],
+    second: tuple[Octets, Int64Array, Int64Array],
+    kernels: Kernels,
+) -> Octets:
+    """In turn a slice of the bytes of one and of the other, given by their starts and sizes."""
+    owners = np.tile([0, 1], len(first[1]))
+    starts = np.stack([first[1], second[1]], axis=1).reshape(-1)
+    sizes = np.stack([first[2], second[2]], axis=1).reshape(-1)
+    buffers = [pa.py_buffer(first[0]), pa.py_buffer(second[0])]
+    return kernels.join_slices(buffers, owners, starts, starts + sizes)
 
 
 def _few_blocks(words: Words, counts: Sequence[int], width: int, kernels: Kernels) -> Encoded:

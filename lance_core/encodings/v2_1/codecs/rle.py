@@ -171,11 +171,15 @@ def run_blocks(words: Words, counts: Int64Array) -> Encoded:
     return Encoded(_encoding(8 * width), (pa.py_buffer(data),), sizes[None], counts)
 
 
-def run_columns(rows: npt.NDArray[np.unsignedinteger]) -> Encoded | None:
-    """Encode each row in chunks of 4096 values; None if one of these has too many runs."""
-    width = rows.itemsize
-    counts = np.tile(split_sizes(rows.shape[1], _MAX_VALUES, 0)[0], len(rows))
-    plain, lengths, before = _entries_of(np.ascontiguousarray(rows).reshape(-1), counts)
+def run_columns(words: Words, sizes: Int64Array) -> Encoded | None:
+    """Encode columns of ``sizes`` words in chunks of 4096; None if one of these has too many runs.
+
+    The columns follow each other.
+    """
+    width = words.itemsize
+    parts = [split_sizes(size, _MAX_VALUES, 0)[0] for size in sizes.tolist()]
+    counts = np.concatenate(parts)
+    plain, lengths, before = _entries_of(words, counts)
     runs = np.diff(before, append=len(lengths))
     if runs.max() > _MAX_BYTES // (width + 1):
         return None

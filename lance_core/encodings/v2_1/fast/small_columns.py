@@ -6,23 +6,26 @@ applying an encoding costs more than the values. Here numpy does it for many col
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings.arrow.strings import is_plain, is_variable
 from lance_core.encodings.v2_1.fast.group_encoder import pages_together
-from lance_core.encodings.v2_1.selection.options import NO_OPTIONS, FieldOptions
+from lance_core.encodings.v2_1.fast.leaf_columns import zeroes_nulls
+from lance_core.encodings.v2_1.levels.tree import Node
+from lance_core.encodings.v2_1.selection.options import NO_OPTIONS
 from lance_core.encodings.v2_1.selection.structure import NARROW
+from lance_core.encodings.v2_1.write.field_encoder import field_columns, has_payloads
 from lance_core.errors import PluginError
-from lance_core.schema.blobs.fields import has_blobs
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext, FieldEncoder
     from lance_core.encodings.decoding import Int64Array
     from lance_core.encodings.page import EncodedPage
+    from lance_core.encodings.version import FileVersion
     from lance_core.schema import Field, Schema
 
 WINDOW_BYTES = 8 << 20
@@ -36,41 +39,74 @@ _MAX_NAMES = 3
 """Maximum names of fields in an error about many."""
 
 
-def _plain_type(field: Field) -> pa.DataType | None:
-    """The storage type of ``field``; None if it has children or options."""
-    if field.children or (field.metadata and _has_options(field)):
+class _Waiting(NamedTuple):
+    """The small fields of a schema: their positions and widths (see `_width`).
+
+    ``num_shared`` is the number of these fields, less the number of their types. ``roots`` has the
+    trees of those with children, by position.
+    """
+
+    numbers: Int64Array
+    widths: Int64Array
+    num_shared: int
+    roots: Mapping[int, Node]
+
+
+def _waiting(schema: Schema, version: FileVersion) -> _Waiting:
+    types: Sequence[pa.DataType | None]
+    roots: dict[int, Node] = {}
+    if schema.is_plain:
+        types = schema.storage_schema().types
+    else:
+        by_type: dict[pa.DataType, Node | None] = {}
+        for number, field in enumerate(schema.fields):
+            if not field.is_unmarked:
+                root = _root(field, version)
+            elif field.storage_type in by_type:
+                root = by_type[field.storage_type]
+            else:
+                root = by_type[field.storage_type] = _root(field, version)
+            if root is not None:
+                roots[number] = root
+        types = [roots[n].type if n in roots else None for n in range(schema.num_fields)]
+    type_codes: dict[pa.DataType | None, int] = {}
+    codes = np.array([type_codes.setdefault(type_, len(type_codes)) for type_ in types], np.int64)
+    widths = np.array(list(map(_width, type_codes)), np.int64)[codes]
+    numbers = np.flatnonzero(widths >= 0)
+    num_shared = len(numbers) - len(np.unique(codes[numbers]))
+    nested = {number: root for number, root in roots.items() if not root.is_leaf}
+    return _Waiting(numbers, widths[numbers], num_shared, nested)
+
+
+def _root(field: Field, version: FileVersion) -> Node | None:
+    """The tree of ``field``; None if a leaf has options, or several rows for a row of the field."""
+    if not (field.children or field.metadata):
+        return Node(field.storage_type, is_leaf=True)
+    if has_payloads(field, version.value) or field.is_packed_struct:
         return None
-    return field.storage_type
-
-
-def _has_options(field: Field) -> bool:
-    return has_blobs(field) or FieldOptions.of_leaf(field, field) != NO_OPTIONS
+    plan = field_columns(field)
+    is_plain = all(leaf.options == NO_OPTIONS and leaf.scale == 1 for leaf in plan.leaves)
+    return plan.root if is_plain else None
 
 
 def _width(type_: pa.DataType | None) -> int:
-    """The bits of a value while it waits, 0 for texts, and -1 for values that do not wait here."""
+    """The bits of a value while it waits; -1 for values that do not wait here.
+
+    0 for values whose arrays must be asked: texts, and those with parts.
+    """
     if type_ is None:
         return -1
     if is_variable(type_):
         return 0
     if pa.types.is_null(type_):
         return 8
-    width = max(8, int(type_.bit_width)) if is_plain(type_) else -1
-    return width if width < 8 * NARROW else -1
-
-
-def _small(schema: Schema) -> tuple[Int64Array, Int64Array, int]:
-    """The positions and widths (see `_width`) of small columns; their number less that of types."""
-    types: Sequence[pa.DataType | None]
-    if schema.is_plain:
-        types = schema.storage_schema().types
-    else:
-        types = list(map(_plain_type, schema.fields))
-    type_codes: dict[pa.DataType | None, int] = {}
-    codes = np.array([type_codes.setdefault(type_, len(type_codes)) for type_ in types], np.int64)
-    widths = np.array(list(map(_width, type_codes)), np.int64)[codes]
-    numbers = np.flatnonzero(widths >= 0)
-    return numbers, widths[numbers], len(numbers) - len(np.unique(codes[numbers]))
+    if is_plain(type_):
+        width = max(8, int(type_.bit_width))
+        return width if width < 8 * NARROW else -1
+    if pa.types.is_fixed_size_list(type_):
+        return 0 if 0 < _width(type_.value_type) * type_.list_size < 8 * NARROW else -1
+    parts = [type_.field(number).type for number in range(type_.num_fields)]
+    return 0 if parts and all(_width(part) >= 0 for part in parts) else -1
 
 
 class SmallColumns:
@@ -81,17 +117,21 @@ class SmallColumns:
     """
 
     def __init__(self, schema: Schema, context: EncodeContext) -> None:
-        """Has the fields of numbers, texts or nulls without options; `numbers`: their positions.
+        """Has the fields without options whose values are small; `numbers`: their positions.
 
         `num_shared` is the number of these fields, less the number of their types.
         """
         self._schema = schema
-        small = schema.derived("small_columns", lambda: _small(schema))
-        self.numbers, self._widths, self.num_shared = small
+        version = context.version
+        self.numbers, self._widths, self.num_shared, self.roots = schema.derived(
+            f"small columns of {version.value}", lambda: _waiting(schema, version)
+        )
         self._num_fields = schema.num_fields
         # Encoders compare other sizes with these limits, too; here no limit must come into effect.
         self._arrays_stay = context.arrays_stay
-        self._limit = min(MAX_BYTES, context.flush_bytes // 2, context.max_page_bytes)
+        depth = max([len(path) for root in self.roots.values() for path in root.paths()], default=1)
+        flush_bytes = context.flush_bytes // (2 * depth)
+        self._limit = min(MAX_BYTES, flush_bytes, context.max_page_bytes)
         self._sizes = np.zeros(len(self.numbers), np.int64)
         self._batches: list[pa.RecordBatch] = []
         self._num_rows = 0
@@ -101,7 +141,10 @@ class SmallColumns:
         rows = batch.num_rows
         sizes = rows * self._widths // 8 + rows // 8 + 1
         for position in np.flatnonzero(self._widths == 0).tolist():
-            sizes[position] = batch.column(int(self.numbers[position])).nbytes
+            number = int(self.numbers[position])
+            array, root = batch.column(number), self.roots.get(number)
+            depends = root is not None and zeroes_nulls(array, root)
+            sizes[position] = self._limit + 1 if depends else array.nbytes
         self._sizes += sizes
         stay = self._sizes <= self._limit
         self._num_rows += rows
@@ -173,14 +216,14 @@ def flush_together(
         # Only now: objects for all columns of the file at once would be collected as garbage.
         arrays = {number: batch.column(positions[number]) for number in numbers}
         try:
-            pages = pages_together(arrays, context)
+            pages = pages_together(arrays, columns.roots, context)
         except PluginError as error:
             raise error.at(field=columns.names(numbers)) from error
         done: list[tuple[int, EncodedPage]] = []
         for number in range(first, stop):
-            page = pages.pop(number, None)
-            if page is not None:
-                done.append((number, page))
+            own = pages.pop(number, None)
+            if own is not None:
+                done += [(number, page) for page in own]
                 continue
             yield done
             done = []

@@ -55,6 +55,11 @@ def _block_codec(values: FixedWidth, context: EncodeContext) -> str:
     is_new = context.version >= FileVersion.V2_2
     if is_new and integers.runs_beat(integers.block_size, in_chunks=False):
         return "rle"
+    return codec_without_runs(integers)
+
+
+def codec_without_runs(integers: Integers) -> str:
+    """The codec of a block of integers that is not run-length encoded."""
     if not integers.packs_in_block:
         return "flat"
     return "inline_bitpacking" if len(integers.widths) == 1 else "out_of_line_bitpacking"

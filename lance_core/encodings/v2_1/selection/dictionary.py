@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from lance_core.encodings.v2_1.selection.options import FieldOptions
 
 MIN_VALUES = 100
-_DIVISOR = 2
-_MAX_ITEMS = 100_000
+DIVISOR = 2
+MAX_ITEMS = 100_000
 SIZE_RATIO = 0.8
 INDEX_BYTES = 4
 _BLOCKS, _PER_BLOCK = 32, 128
@@ -52,11 +52,6 @@ class ValuesWithDictionary:
     count: int
 
 
-def max_items(count: int, divisor: int = _DIVISOR) -> int:
-    """The most items of a dictionary of ``count`` values."""
-    return min(count // divisor, _MAX_ITEMS)
-
-
 def as_dictionary(
     values: FlatValues, options: FieldOptions, context: EncodeContext
 ) -> ValuesWithDictionary | None:
@@ -73,8 +68,8 @@ def as_dictionary(
     if not 0 < ratio <= 1:
         raise InvalidInputError(f"a dict-size-ratio of {ratio} is not above 0 and at most 1")
     most_bytes = int(_size(values) * ratio)
-    divisor = _DIVISOR if options.dict_divisor is None else max(options.dict_divisor, 1)
-    most_items = max_items(values.count, divisor)
+    divisor = DIVISOR if options.dict_divisor is None else max(options.dict_divisor, 1)
+    most_items = min(values.count // divisor, MAX_ITEMS)
     if not most_items or values.count * INDEX_BYTES > most_bytes:
         return None
     if _seems_unique(values, most_items):
@@ -118,7 +113,7 @@ def _seems_unique(values: FlatValues, most_items: int) -> bool:
     Of few values the first ones are counted, which are often too many already, and of numbers then
     all: this takes less time than a dictionary.
     """
-    if _sample_size(values.count) < MIN_SAMPLE:
+    if sample_size(values.count) < MIN_SAMPLE:
         if isinstance(values, FixedWidth) and values.bits == 64:
             words = values.words()
             first = words[: most_items + 1]
@@ -196,9 +191,9 @@ def sample(count: int) -> Int64Array:
     Cached, because the pages of a file have few different numbers of values.
     """
     starts = np.arange(_BLOCKS, dtype=np.int64) * count // _BLOCKS
-    return np.add.outer(starts, np.arange(_sample_size(count) // _BLOCKS)).reshape(-1)
+    return np.add.outer(starts, np.arange(sample_size(count) // _BLOCKS)).reshape(-1)
 
 
-def _sample_size(count: int) -> int:
+def sample_size(count: int) -> int:
     """The number of positions of a `sample`: no part has fewer values than are taken of it."""
     return min(count, _BLOCKS * _PER_BLOCK) // _BLOCKS * _BLOCKS

@@ -84,7 +84,7 @@ class _LeafPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class _FieldPlan:
+class FieldColumns:
     """What is known of a field before its values: its tree and its leaf columns, in pre-order."""
 
     root: Node
@@ -93,18 +93,21 @@ class _FieldPlan:
 
 def field_encoder(field: Field, context: EncodeContext) -> FieldEncoder:
     """The 2.1 and 2.2 implementation of `lance_core.encodings.dispatch.field_encoder`."""
-    version = context.version.value
-    if field.derived(f"has payloads in {version}", lambda: _has_payloads(field, version)):
+    if has_payloads(field, context.version.value):
         encoder: FieldEncoder
         encoder = context.registry.resolved(_BLOB_FIELD_ENCODER)(field, context, plain_encoder)
         return encoder
     return plain_encoder(field, context)
 
 
-def _has_payloads(field: Field, version: str) -> bool:
+def has_payloads(field: Field, version: str) -> bool:
     """True if the field has blobs; raises `UnsupportedFeatureError` if it cannot be stored."""
-    check_field(field, version)
-    return has_blobs(field)
+
+    def checked() -> bool:
+        check_field(field, version)
+        return has_blobs(field)
+
+    return field.derived(f"has payloads in {version}", checked)
 
 
 def plain_encoder(field: Field, context: EncodeContext) -> TopLevelEncoder:
@@ -113,7 +116,7 @@ def plain_encoder(field: Field, context: EncodeContext) -> TopLevelEncoder:
     Packed structs that describe blob payloads are encoded like other packed structs. Raises
     `UnsupportedFeatureError` for types without an encoding.
     """
-    plan = field.derived("columns of 2.1", lambda: _plan(field))
+    plan = field_columns(field)
     encoders = []
     for column, leaf in enumerate(plan.leaves):
         encoder: PagesOfLeaf
@@ -125,7 +128,12 @@ def plain_encoder(field: Field, context: EncodeContext) -> TopLevelEncoder:
     return TopLevelEncoder(field, plan.root, encoders)
 
 
-def _plan(field: Field) -> _FieldPlan:
+def field_columns(field: Field) -> FieldColumns:
+    """The plan of a field; raises `UnsupportedFeatureError` for types without an encoding."""
+    return field.derived("columns of 2.1", lambda: _plan(field))
+
+
+def _plan(field: Field) -> FieldColumns:
     root = _node(field)
     leaves = []
     for nodes, (path, leaf) in zip(root.paths(), _leaf_fields(field, field.name), strict=True):
@@ -134,7 +142,7 @@ def _plan(field: Field) -> _FieldPlan:
         is_blob = leaf.is_blob and leaf.storage_type == DESCRIPTION
         options = FieldOptions.of_leaf(leaf, field)
         leaves.append(_LeafPlan(path, _scale(nodes, path), options, is_blob))
-    return _FieldPlan(root, tuple(leaves))
+    return FieldColumns(root, tuple(leaves))
 
 
 def _has_column(field: Field) -> bool:

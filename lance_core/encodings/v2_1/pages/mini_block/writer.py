@@ -111,7 +111,7 @@ def mini_block_page(
         items, num_items = dictionary.encoding.SerializeToString(), dictionary.count
         buffers.append(dictionary.data)
     if rep is not None:
-        buffers.append(_repetition_index(rep == levels.kinds.max_rep, edges))
+        buffers.append(repetition_index(rep == levels.kinds.max_rep, edges))
     facts = _LayoutFacts(
         levels.kinds.kinds,
         values.encoding.SerializeToString(),
@@ -150,7 +150,7 @@ def _parts(values: Encoded) -> list[ChunkPart]:
     return [ChunkPart(*part) for part in zip(values.buffers, values.sizes, strict=True)]
 
 
-def _repetition_index(is_start: np.ndarray, edges: Int64Array) -> pa.Buffer:
+def repetition_index(is_start: np.ndarray, edges: Int64Array) -> pa.Buffer:
     """For each chunk the number of rows that end in it, and of levels of the row that continues."""
     starts = np.flatnonzero(is_start)
     before = np.searchsorted(starts, edges)
