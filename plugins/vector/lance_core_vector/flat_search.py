@@ -20,6 +20,9 @@ from lance_core_vector.shortlist import HEAD, Shortlist
 BLOCK_BYTES = 4 << 20
 """Bytes of vectors, and of their distances, that are compared at once: they stay in the cache."""
 
+_CACHED_BYTES = 512 << 10
+"""Bytes of vectors that numpy reads twice without the memory being asked twice."""
+
 MAX_SHORT = 1 << 12
 """Rows for each query that a heap holds; more are found by sorting."""
 
@@ -138,10 +141,14 @@ def near_rows(
 
     def search(some: range) -> NearRows:
         block, start = vectors[some.start : some.stop], some.start
-        squares = squares_of(block)
+        if is_compiled():
+            compare, numbers, squares = _near_by_heaps, block, squares_of(block)
+        else:
+            compare = _near_by_limits
+            numbers, squares = _products_and_squares(block, compared.queries)
         longest = float(squares.max(initial=0)) ** 0.5
-        arguments = compared, block, terms(compared.name, squares), highest, count, longest
-        near = (_near_by_heaps if is_compiled() else _near_by_limits)(*arguments)
+        each = terms(compared.name, squares)
+        near = compare(compared, numbers, each, highest, count, longest)
         return near._replace(positions=near.positions + start)
 
     if is_compiled():
@@ -185,23 +192,33 @@ def _near_by_heaps(
     return NearRows(owners, best.scores[there], best.positions[there], is_open, longest)
 
 
+def _products_and_squares(vectors: Floats, queries: Floats) -> tuple[Floats, Floats]:
+    """The products of vectors (rows) with queries (columns), and the squares of the vectors."""
+    if len(queries) > 1:
+        return vectors @ queries.T, squares_of(vectors)
+    # The product of a matrix and a vector is faster, and takes as long as reading the vectors does.
+    products, squares = np.empty((len(vectors), 1), np.float32), np.empty(len(vectors), np.float32)
+    for part in blocks_of(len(vectors), max(1, _CACHED_BYTES // (4 * vectors.shape[1]))):
+        some = slice(part.start, part.stop)
+        np.dot(vectors[some], queries[0], out=products[some, 0])
+        squares[some] = squares_of(vectors[some])
+    return products, squares
+
+
 def _near_by_limits(
     compared: ComparedQueries,
-    vectors: Floats,
+    products: Floats,
     each: Terms,
     highest: Floats,
     count: int,
     longest: float,
 ) -> NearRows:
     """All rows up to the limits; where there is none yet, the first rows give one."""
-    if len(compared.queries) == 1:  # the product of a matrix and a vector is faster
-        scores = (vectors @ compared.queries[0])[:, None]
-    else:
-        scores = vectors @ compared.queries.T
+    scores = products
     scores *= each.factors[:, None]
     scores += each.added[:, None]
     unknown = np.flatnonzero(np.isinf(highest))
-    if len(unknown) and len(vectors) > count:
+    if len(unknown) and len(scores) > count:
         head = scores[: max(HEAD, 4 * count), unknown]
         last = np.partition(head, count - 1, axis=0)[count - 1]
         errors = compared.errors(longest)[unknown]

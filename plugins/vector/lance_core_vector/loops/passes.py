@@ -11,6 +11,9 @@ from lance_core_vector.loops.library import is_compiled, native
 
 Floats = npt.NDArray[np.float32]
 
+_NARROW = 64
+"""Numbers of a vector up to which numpy adds those of all vectors faster than vector by vector."""
+
 STEPS = 255
 """The scalar code of the highest number."""
 
@@ -21,8 +24,12 @@ def unit(vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
         units = np.empty(vectors.shape, np.float32)
         native.unit_vectors(np.ascontiguousarray(vectors), vectors.shape[1], units)
         return units
-    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
-    return (vectors / np.where(lengths > 0, lengths, 1)[:, None]).astype(vectors.dtype)
+    wide = vectors.astype(np.float64, copy=False)
+    lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
+    units: npt.NDArray[Any] = vectors / np.where(lengths > 0, lengths, 1)[:, None].astype(
+        vectors.dtype
+    )
+    return units
 
 
 def sum_by_owner(
@@ -33,10 +40,14 @@ def sum_by_owner(
     if is_compiled():
         native.sum_by_owner(np.ascontiguousarray(vectors), owners, vectors.shape[1], sums)
         return sums
-    sizes = np.bincount(owners, minlength=count)
-    order = np.argsort(owners, kind="stable")
-    starts, present = np.cumsum(sizes) - sizes, sizes > 0
-    sums[present] = np.add.reduceat(vectors[order], starts[present], axis=0, dtype=np.float64)
+    if vectors.shape[1] <= _NARROW:
+        for column, numbers in zip(sums.T, vectors.T, strict=True):
+            column[...] = np.bincount(owners, numbers, minlength=count)
+        return sums
+    ends = np.cumsum(np.bincount(owners, minlength=count))
+    parts = np.split(np.argsort(owners, kind="stable"), ends[:-1])
+    for total, rows in zip(sums, parts, strict=True):
+        np.add.reduce(vectors[rows], axis=0, dtype=np.float64, out=total)
     return sums
 
 

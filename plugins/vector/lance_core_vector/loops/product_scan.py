@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow.compute as pc
 
+from lance_core.hookspecs.arrays import from_numpy, to_numpy
 from lance_core_vector.loops.best_rows import BestRows, Masks, best_by, best_by_scores
 from lance_core_vector.loops.library import is_compiled, native
 
@@ -20,8 +22,8 @@ BYTE_VALUES = 256
 GROUPED = 32
 """Vectors whose codes of 4 bits lie together, byte by byte."""
 
-_ROWS_AT_ONCE = 8192
-"""Rows whose distances are looked up at once by numpy: they stay in the cache."""
+_LOOKUPS_AT_ONCE = 1 << 19
+"""Distances that are looked up at once: they stay in the cache."""
 
 
 def arranged(codes: npt.NDArray[np.uint8], bits: int) -> npt.NDArray[Any]:
@@ -77,11 +79,14 @@ def product_scores(
     scores = np.empty(sum(sizes), np.float32)
     start = 0
     for at, (partition, size) in enumerate(zip(codes, sizes, strict=True)):
-        table, indices = flat[at if len(flat) > 1 else 0], _places(partition, size)
-        for first in range(0, indices.shape[1], _ROWS_AT_ONCE):
-            block = indices[:, first : first + _ROWS_AT_ONCE]
-            # No code is outside of the table; "clip" does not test it.
-            distances = table.take(block, mode="clip")
+        table, indices = from_numpy(flat[at if len(flat) > 1 else 0]), _places(partition, size)
+        step = max(1, _LOOKUPS_AT_ONCE // len(indices))
+        for first in range(0, indices.shape[1], step):
+            block = np.ascontiguousarray(indices[:, first : first + step])
+            # No code is outside of the table. numpy would convert all indices to 64 bits first,
+            # which takes as long as the look-ups.
+            looked_up = pc.take(table, from_numpy(block.ravel()), boundscheck=False)
+            distances = to_numpy(looked_up).reshape(block.shape)
             if block.shape[1] > 1:
                 distances.sum(axis=0, out=scores[start : start + block.shape[1]])
             else:  # numpy would sum a single row in another order

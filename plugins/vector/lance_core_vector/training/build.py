@@ -110,8 +110,10 @@ def train(rows: IndexRows, parameters: BuildParameters, progress: Progress) -> T
     sample, total = np.empty((0, vector.list_size), np.float32), 0
     if needs_sample(parameters):
         size = sample_size(vector.list_size, rows.num_rows, parameters)
-        batches = (vectors for _, vectors in vectors_of(rows, parameters.metric))
+        batches = (vectors for _, vectors in vectors_of(rows, parameters.metric, are_unit=False))
         sample, total = sample_of(batches, size, random)
+        if parameters.metric.name == "cosine":
+            sample = unit(sample)
     centroids, loss = train_centroids(sample, total, parameters, random)
     centroids = rounded(centroids, vector.value_type)
     progress("train_ivf", total, total)
@@ -156,14 +158,14 @@ def encode_rows(
 
 
 def vectors_of(
-    rows: IndexRows, metric: Metric
+    rows: IndexRows, metric: Metric, *, are_unit: bool = True
 ) -> Iterator[tuple[npt.NDArray[np.uint64], npt.NDArray[Any]]]:
     """The row numbers and vectors of each batch that an index has: without NaN and infinite ones.
 
     Numbers above the range of 32-bit floats, those of centroids and distances, are as infinite. For
-    cosine, vectors have the length one, and those of zeros are left out.
+    cosine, those of zeros are left out, and vectors have the length one if ``are_unit``.
     """
-    return in_threads(lambda batch: indexed(batch, metric), _pieces(rows))
+    return in_threads(lambda batch: indexed(batch, metric, are_unit=are_unit), _pieces(rows))
 
 
 def _pieces(rows: IndexRows) -> Iterator[IndexBatch]:
@@ -176,7 +178,9 @@ def _pieces(rows: IndexRows) -> Iterator[IndexBatch]:
             yield IndexBatch(values[some], numbers[some])
 
 
-def indexed(batch: IndexBatch, metric: Metric) -> tuple[npt.NDArray[np.uint64], npt.NDArray[Any]]:
+def indexed(
+    batch: IndexBatch, metric: Metric, *, are_unit: bool = True
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[Any]]:
     """The row numbers and vectors of one batch; see `vectors_of`."""
     vectors = Vectors.of(batch.values)
     matrix = vectors.matrix
@@ -193,7 +197,7 @@ def indexed(batch: IndexBatch, metric: Metric) -> tuple[npt.NDArray[np.uint64], 
             is_indexed[some] &= matrix[some].any(axis=1)
         if not is_indexed.all():
             matrix, numbers = matrix[is_indexed], numbers[is_indexed]
-        if metric.name == "cosine":
+        if metric.name == "cosine" and are_unit:
             matrix = unit(matrix)
     return numbers, matrix
 
