@@ -12,12 +12,16 @@ import pytest
 import lance_core as lance
 from lance_core.errors import (
     ColumnNotFoundError,
+    CorruptFileError,
     InvalidInputError,
     SchemaMismatchError,
     UnsupportedFeatureError,
 )
+from lance_core.file import LanceFileWriter
 from lance_core.indices import IndicesBuilder, IvfModel, PqModel
 from lance_core.util import KMeans, validate_vector_index
+from lance_core_vector.training.encoded_files import read_rows
+from lance_core_vector.training.precomputed import PrecomputedPartitions
 from tests.each_case import each_case
 from tests.vector.test_build import ROWS, WIDTH, clustered, column, recall, table_of
 
@@ -99,6 +103,13 @@ def test_precomputed_partitions_are_used(tmp_path: Path) -> None:
     assert sizes[1] == [sizes[0][-1], *sizes[0][:-1]]
     with pytest.raises(InvalidInputError, match="ivf_centroids must be provided"):
         dataset.create_index("v", "IVF_FLAT", precomputed_partition_dataset="x", replace=True)
+    too_high = pa.table({"row_id": [1, 2], "partition": [0, 6]}, schema=schema)
+    lance.write_dataset(too_high, tmp_path / "high")
+    with pytest.raises(InvalidInputError, match="has partition 6, of 6 centroids"):
+        PrecomputedPartitions.of(str(tmp_path / "high"), 6, None)
+    assert PrecomputedPartitions.of(str(tmp_path / "high"), 7, None).owners(
+        np.array([2, 3], np.uint64), np.array([4, 5])
+    ).tolist() == [6, 5]
     halves = pa.table({"row_id": [0.5], "partition": [1]})
     lance.write_dataset(halves, tmp_path / "halves")
     given = {"precomputed_partition_dataset": str(tmp_path / "halves"), "replace": True}
@@ -144,3 +155,22 @@ def test_kmeans_and_validation(tmp_path: Path) -> None:
     dataset.create_index("v", "IVF_SQ", metric="dot", replace=True)
     with pytest.raises(InvalidInputError, match="only 0/20 passed"):
         validate_vector_index(dataset, "v", sample_size=20)
+
+
+def test_files_of_codes_may_name_the_items_of_lists_as_they_like(tmp_path: Path) -> None:
+    def written(name: str, codes: pa.DataType, number: int = 0) -> list[Any]:
+        schema = pa.schema(
+            {"_rowid": pa.uint64(), "__ivf_part_id": pa.uint32(), "__pq_code": codes}
+        )
+        uri = str(tmp_path / name)
+        with LanceFileWriter(uri, schema) as writer:
+            writer.write_batch(pa.record_batch([[7], [number], [[1, 2]]], schema=schema))
+        return list(read_rows([uri], 1, 2))
+
+    other = pa.list_(pa.field("element", pa.uint8()), 2)
+    ((partitions, rows, codes),) = written("other", other)
+    assert (partitions.tolist(), rows.tolist(), codes.tolist()) == ([0], [7], [[1, 2]])
+    with pytest.raises(CorruptFileError, match="has the type"):
+        written("wide", pa.list_(pa.uint16(), 2))
+    with pytest.raises(CorruptFileError, match="partition 1 of 1"):
+        written("far", other, number=1)

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.errors import IndexWarning
+from lance_core.dataset.read.ranking.rank_indices import allowed_rows, column_indices
+from lance_core.errors import CorruptFileError, IndexWarning
 from tests.each_case import each_case
 from tests.scan_numbers import tune
 
@@ -146,3 +147,32 @@ def test_a_fast_search_finds_no_rows_by_an_index_that_covers_none(tmp_path: Path
     assert dataset.to_table(nearest=both, fast_search=True).num_rows == 0
     assert dataset.to_table(nearest=nearest | {"use_index": False}, fast_search=True).num_rows == 2
     assert dataset.to_table(nearest=nearest).num_rows == 2
+
+
+def test_rows_of_an_index_are_compared_exactly_with_those_that_it_lacks(
+    tmp_path: Path, matrix: npt.NDArray[np.float32]
+) -> None:
+    def rows(some: slice) -> pa.Table:
+        part = matrix[some]
+        column = pa.FixedSizeListArray.from_arrays(pa.array(part.ravel()), WIDTH)
+        return pa.table({"id": range(*some.indices(ROWS)), "v": column})
+
+    dataset = lance.write_dataset(rows(slice(0, 600)), tmp_path / "t.lance")
+    dataset.create_index("v", "IVF_SQ", num_partitions=2)
+    dataset = lance.write_dataset(rows(slice(600, 640)), dataset, mode="append")
+    nearest = {"column": "v", "q": matrix[610], "k": 30, "nprobes": 2}
+    found = dataset.to_table(["id", "_distance"], nearest=nearest)
+    distances = ((matrix[found["id"].to_numpy()] - matrix[610]) ** 2).sum(axis=1)
+    assert {610} < set(found["id"].to_pylist())
+    assert found["id"].to_numpy().min() < 600
+    np.testing.assert_allclose(found["_distance"].to_numpy(), distances, rtol=1e-5, atol=1e-6)
+
+
+def test_a_row_that_a_table_never_had_is_corrupt(table: lance.LanceDataset) -> None:
+    snapshot = table._snapshot
+    (index,) = column_indices(snapshot, "v")
+    end = (max(one.fragment_id for one in table.get_fragments()) + 1) << 32
+    mask = allowed_rows(snapshot, index.segments[0], None).mask
+    assert mask(np.array([0, 7], np.uint64)).tolist() == [True, False]
+    with pytest.raises(CorruptFileError, match=f"has row {end}, which"):
+        mask(np.array([0, end], np.uint64))

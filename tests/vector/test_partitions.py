@@ -6,18 +6,21 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from lance_core.errors import UnsupportedFeatureError
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.index.ranking import best_of, lowest
 from lance_core_vector.distances import STORED_METRICS
 from lance_core_vector.flat_search import rounding_errors, terms
 from lance_core_vector.graphs.comparison import _SPACES
 from lance_core_vector.options import NearestOptions
 from lance_core_vector.partitions import partition_cache
-from lance_core_vector.partitions.index_files import IvfModel
+from lance_core_vector.partitions.index_files import IVF_KEY, IvfModel, _ivf
 from lance_core_vector.partitions.partition_cache import PartitionCache
 from lance_core_vector.partitions.probing import num_probes
+from lance_core_vector.training import index_writer
+from lance_core_vector.training.index_writer import PartitionPages
 
 
 def options(**keys: object) -> NearestOptions:
@@ -92,3 +95,25 @@ def test_a_metric_without_a_rule_or_scores_is_refused() -> None:
     with pytest.raises(UnsupportedFeatureError, match="metric hamming"):
         rounding_errors("hamming", 1.0, squares, 8)
     assert set(_SPACES) == set(STORED_METRICS)
+
+
+@pytest.mark.parametrize("number", ["", "x", "-1", "1.0", "1" * 10])
+def test_partitions_in_no_buffer_are_corrupt(number: str) -> None:
+    reader: Any = SimpleNamespace(metadata={IVF_KEY: number}, path="index.idx")
+    with pytest.raises(CorruptFileError, match="not the number of a buffer"):
+        _ivf(reader)
+
+
+def test_pages_end_with_the_partition_that_makes_them_long_enough(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ends: list[int] = []
+    written: list[pa.RecordBatch] = []
+    writer: Any = SimpleNamespace(write=written.append, end_pages=lambda: ends.append(len(written)))
+    monkeypatch.setattr(index_writer, "_MIN_PAGE_BYTES", 800)
+    pages = PartitionPages(writer, 0, pa.schema({"_rowid": pa.uint64()}))
+    for rows in (100, 99, 1, 50, 50, 200):
+        column = np.arange(rows, dtype=np.uint64)
+        pages.write(pa.RecordBatch.from_arrays([pa.array(column)], ["_rowid"]))
+        pages.end_partition()
+    assert ends == [1, 3, 5, 6]

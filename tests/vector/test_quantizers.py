@@ -10,27 +10,38 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
-from lance_core.errors import CorruptFileError
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.hookspecs.indices import IndexNotWrittenError
 from lance_core_vector.distances import METRICS
 from lance_core_vector.kinds import query_batch
 from lance_core_vector.kinds.query_batch import best_of_queries
+from lance_core_vector.kinds.stored_encoder import encoder_of
 from lance_core_vector.loops.integer_products import integer_products
 from lance_core_vector.loops.rabit import hadamard
 from lance_core_vector.partitions.index_files import IvfModel, row_numbers
 from lance_core_vector.partitions.partition_cache import Partition
+from lance_core_vector.quantizers import product
 from lance_core_vector.quantizers.base import check_columns, matrix, numbers, places_of, rows_at
 from lance_core_vector.quantizers.flat import FlatQuantizer
 from lance_core_vector.quantizers.product import ProductQuantizer
-from lance_core_vector.quantizers.rabit import RabitQuantizer
+from lance_core_vector.quantizers.rabit import RabitQuantizer, ResidualRabitQuantizer, _rotation
 from lance_core_vector.quantizers.rabit_layout import (
+    SIGNS,
     extra_width,
     pack_extra,
     pack_signs,
+    record_type,
     unpack_extra,
     unpack_signs,
 )
-from lance_core_vector.quantizers.rotation import FastRotation, num_sign_bytes, rotate
+from lance_core_vector.quantizers.rotation import (
+    FastRotation,
+    MatrixRotation,
+    num_sign_bytes,
+    rotate,
+)
 from lance_core_vector.quantizers.scalar import ScalarQuantizer
+from lance_core_vector.training.rabit_encoder import RabitEncoder
 
 WIDTH = 24
 Numbers = npt.NDArray[Any]
@@ -413,3 +424,61 @@ def test_distances_by_products_are_wrong_by_no_more_than_they_say(
     differences = np.abs(near - np.stack(exact, axis=1)).max(axis=0)
     assert (errors > 0).all()
     assert (differences <= errors).all()
+
+
+def test_a_codebook_of_other_numbers_or_another_length_is_corrupt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files: Any = SimpleNamespace(codes=SimpleNamespace(path="auxiliary.idx"), quantizer={})
+    monkeypatch.setattr(product, "buffer_tensor", lambda *_: None)
+    count = WIDTH << 4
+    for codewords in (
+        np.zeros(count, np.uint8),
+        np.zeros(count - 1, np.float32),
+        np.full(count, np.inf, np.float32),
+    ):
+        monkeypatch.setattr(product, "tensor", lambda *_, own=codewords: own)
+        with pytest.raises(CorruptFileError, match="auxiliary"):
+            product.codebook(files, 4, 6, WIDTH)
+    monkeypatch.setattr(product, "tensor", lambda *_: np.zeros(count, np.float16))
+    assert product.codebook(files, 4, 6, WIDTH).shape == (6, 16, 4)
+
+
+def test_the_signs_of_a_rotation_are_bytes(random: np.random.Generator) -> None:
+    def stored(signs: Any, rotation_type: str = "fast") -> Any:
+        quantizer = {"rotation_type": rotation_type, "fast_rotation_signs": signs}
+        return SimpleNamespace(quantizer=quantizer, codes=SimpleNamespace(path="auxiliary.idx"))
+
+    signs = [0, 255, *random.integers(0, 256, num_sign_bytes(WIDTH) - 2).tolist()]
+    rotation = _rotation(stored(signs), WIDTH)
+    assert rotation.is_same(FastRotation(signs))
+    assert not rotation.is_same(FastRotation([1, *signs[1:]]))
+    assert not rotation.is_same(MatrixRotation(np.eye(WIDTH, dtype=np.float32)))
+    for wrong in (None, signs[1:], [-1, *signs[1:]], [256, *signs[1:]], [True, *signs[1:]]):
+        with pytest.raises(CorruptFileError, match="wrong signs"):
+            _rotation(stored(wrong), WIDTH)
+    with pytest.raises(UnsupportedFeatureError, match="'other'"):
+        _rotation(stored(signs, "other"), WIDTH)
+
+
+def test_rows_are_not_added_to_codes_of_older_releases() -> None:
+    signs = FastRotation(np.zeros(num_sign_bytes(WIDTH), np.uint8))
+    for kind, rotation in (
+        (RabitQuantizer, MatrixRotation(np.eye(WIDTH, dtype=np.float32))),
+        (ResidualRabitQuantizer, signs),
+    ):
+        quantizer = object.__new__(kind)
+        quantizer.rotation = rotation
+        source: Any = SimpleNamespace(quantizer=quantizer, vector=pa.list_(pa.float32(), WIDTH))
+        with pytest.raises(IndexNotWrittenError, match="older releases"):
+            encoder_of(source)
+
+
+def test_numbers_that_are_zero_after_a_rotation_have_the_sign_of_positive_ones(
+    random: np.random.Generator,
+) -> None:
+    encoder = RabitEncoder.random(WIDTH, 3, "l2", random)
+    centroids = random.normal(size=(2, WIDTH)).astype(np.float32)
+    codes = encoder.encode(centroids[1:], centroids, np.array([1]))
+    record = np.ascontiguousarray(codes).view(record_type(WIDTH, 3))[0, 0]
+    assert (record[SIGNS] == 255).all()

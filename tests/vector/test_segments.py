@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,10 @@ import pytest
 
 import lance_core as lance
 from lance_core.errors import IndexWarning
+from lance_core.hookspecs.indices import IndexBatch
+from lance_core_vector.distances import METRICS
+from lance_core_vector.kinds import balance, move
+from lance_core_vector.training import build, graphs
 from lance_core_vector.training.rabit_encoder import RabitEncoder
 from tests.each_case import each_case
 from tests.vector.test_build import KINDS, ROWS, WIDTH, clustered, column, recall, table_of
@@ -183,3 +188,66 @@ def test_what_stands_for_the_number_of_a_matrix_is_not_read_with_signs(
     dataset.delete("id % 5 = 1")
     dataset.optimize.compact_files()
     assert recall(dataset, matrix[::60], nprobes=2, refine_factor=10) >= 0.99
+
+
+def test_the_partitions_of_a_copy_say_where_they_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other libraries read nothing else."""
+    written: list[Any] = []
+    true = move._copy_metadata
+
+    def noted(reader: Any, writer: Any, ivf: bytes, *others: Any) -> None:
+        written.append(move.parse_message(move.IVF, ivf, "", ""))
+        true(reader, writer, ivf, *others)
+
+    monkeypatch.setattr(move, "_copy_metadata", noted)
+    dataset = table_of(tmp_path, clustered()[:900])
+    dataset.create_index("v", "IVF_SQ", num_partitions=3)
+    dataset.delete("id % 5 = 1")
+    dataset.optimize.compact_files()
+    codes = written[0]
+    assert len(codes.lengths) == 3
+    assert list(codes.offsets) == [0, *np.cumsum(codes.lengths)[:-1].tolist()]
+
+
+def test_a_graph_is_changed_where_rows_come_and_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To build it anew takes many times as long."""
+    matrix = clustered()
+    dataset = table_of(tmp_path, matrix[:600])
+    dataset.create_index("v", "IVF_HNSW_SQ", num_partitions=1, m=8, ef_construction=30)
+    dataset = append(dataset, matrix[600:620], 600)
+    monkeypatch.setattr(graphs, "build_graph", None)
+    dataset.optimize.optimize_indices()
+    assert sum(sizes(dataset)) == 620
+
+
+def test_all_rows_of_a_partition_train_the_centroids_that_replace_its_own() -> None:
+    matrix = clustered(300)
+    numbers = np.arange(300, dtype=np.uint64)
+    rows: Any = SimpleNamespace(
+        type=column(matrix).type, batches=lambda: iter([IndexBatch(column(matrix), numbers)])
+    )
+    moving: Any = SimpleNamespace(rows=numbers, owners=np.arange(300) % 3)
+    parameters: Any = SimpleNamespace(
+        partition_rows=100,
+        seed=1,
+        metric=METRICS["l2"],
+        budget=1 << 20,
+        sample_rate=256,
+        iterations=5,
+    )
+    new = balance._new_centroids(np.array([0, 2]), moving, [rows], parameters)
+    np.testing.assert_allclose(new, [matrix[0::3].mean(axis=0), matrix[2::3].mean(axis=0)], 1e-4)
+
+
+def test_vectors_are_encoded_in_pieces_of_a_few_megabytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    matrix = clustered(2_000)
+    numbers = np.arange(2_000, dtype=np.uint64)
+    rows: Any = SimpleNamespace(
+        type=column(matrix).type, batches=lambda: iter([IndexBatch(column(matrix), numbers)])
+    )
+    monkeypatch.setattr(build, "PIECE_BYTES", 4 * WIDTH * 600)
+    assert [len(piece.rows) for piece in build._pieces(rows)] == [600, 600, 600, 200]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 import lance_core as lance
 from lance_core.errors import IndexNotFoundError, UnsupportedFeatureError
 from lance_core_vector.kinds import verify
+from lance_core_vector.quantizers.scalar import ScalarQuantizer
 from tests.each_case import each_case
 
 ROWS, WIDTH = 600, 16
@@ -123,3 +125,13 @@ def test_an_index_of_another_type_cannot_be_verified(tmp_path: Path) -> None:
         dataset.verify_index("id_idx")
     with pytest.raises(IndexNotFoundError):
         dataset.verify_index("v_idx")
+
+
+def test_scalar_codes_may_differ_by_one_step_of_rounding() -> None:
+    source: Any = SimpleNamespace(quantizer=ScalarQuantizer(WIDTH, -1.0, 1.0, "l2", "x"))
+    stored = np.arange(2 * WIDTH, dtype=np.uint8).reshape(2, WIDTH) + np.uint8(2)
+    expected = stored.copy()
+    expected[0, 3] -= 1
+    expected[1, 5] += 2
+    found = verify._is_other(source, stored, expected, stored, np.zeros(2, np.int64))
+    assert found.tolist() == [False, True]

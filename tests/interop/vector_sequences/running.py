@@ -111,7 +111,10 @@ def check(change: Change, report: Report) -> None:
     # An index has no infinite vectors, which are last.
     expected = exact.filter(pa.compute.is_finite(exact["_distance"]))
     found = ours.filter(pa.compute.is_finite(ours["_distance"]))
-    assert found.equals(expected), f"by the index {text(found)}, exactly {text(expected)}"
+    if not found.equals(expected):
+        lost = set(expected["id"].to_pylist()) - set(found["id"].to_pylist())
+        message = f"by the index {text(found)}, exactly {text(expected)}"
+        raise AssertionError(f"{message}; {_who_lost(change, lost, nearest | every, scan)}")
     report.counts["answers"] += 1
     _check_model(rows.nearest(query, ids), exact, k, setting.number)
     if "HNSW" in setting.kind:
@@ -119,6 +122,17 @@ def check(change: Change, report: Report) -> None:
     _check_pylance(change, nearest, every, exactly, scan, ours, report)
     if setting.kind in COMPARED_BY_CODES and is_used and not divisor and k <= 10:
         check_codes(change, nearest, report.counts)
+
+
+def _who_lost(change: Change, lost: set[int], nearest: dict[str, Any], scan: dict[str, Any]) -> str:
+    """Whether a search lost rows, or a change of the index: pylance then lacks them, too."""
+    try:
+        theirs = set(answer(lance, change.uri, nearest, scan)["id"].to_pylist())
+    except Exception as error:
+        return f"pylance cannot search: {error}"
+    if lost & theirs:
+        return f"pylance finds {sorted(lost & theirs)[:5]} by the same files"
+    return f"pylance does not find these rows by the index either, after {change.steps[-1:]}"
 
 
 def _check_model(distances: dict[int, float], exact: pa.Table, k: int, number: str) -> None:
