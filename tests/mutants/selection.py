@@ -110,7 +110,10 @@ AREAS = {
             *(f"{_VECTOR}/{name}" for name in ("kinds", "quantizers", "partitions", "training")),
             *(f"{_VECTOR}/{name}.py" for name in ("distances", "query", "shortlist", "vectors")),
         ),
-        ("tests/unit/vector", "tests/vector", "tests/conformance/test_ranked_index.py"),
+        (
+            *("tests/unit/vector", "tests/vector", "tests/conformance/test_ranked_index.py"),
+            *("tests/text/test_filters.py", "tests/text/test_fuzzy.py"),
+        ),
         90,
     ),
     "text": Area(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 _PRESENT = "merging bytes into the message, even none, says already that it is there"
 
+_UNKNOWN_SIZE = "numpy takes any negative size for the one that is left"
+
 EQUIVALENT: dict[str, str] = {
     "lance_core.commits.handlers.lock:_leave: 4 -> 5": (
         "the warning is attributed to another line of this library"
@@ -74,6 +76,53 @@ EQUIVALENT: dict[str, str] = {
     ),
     "lance_core_compaction.page_copy.merge_groups:_have_buffers: 0 -> 1": (
         "without forms there are no pages, so that the first buffer of each is that of none"
+    ),
+    "lance_core_vector.quantizers.flat:FlatQuantizer.__init__: 4 -> 5": (
+        "about as many bytes of memory are expected"
+    ),
+    "lance_core_vector.quantizers.rabit_layout:pack_extra: 1 -> 2 #6": _UNKNOWN_SIZE,
+    "lance_core_vector.vectors:matrix_of: 1 -> 2": _UNKNOWN_SIZE,
+    "lance_core_vector.partitions.index_files:_graph_rows: 0 -> 1": (
+        "graphs have a row at least, or the function has returned"
+    ),
+    "lance_core_vector.training.kmeans:_assigned: width <= MAX_NUMBERS -> width < MAX_NUMBERS": (
+        "vectors of the longest parts are assigned by the other loop, to the same centroids"
+    ),
+    "lance_core_vector.distances:_squares: np.einsum('ij,ij->i', vectors, vectors) -> "
+    "np.einsum('ij,ij->i', vectors, vectors)": "both are the same vectors",
+    "lance_core_vector.kinds.balance:_chosen: np.minimum(np.searchsorted(numbers, own), "
+    "max(0, len(numbers) - 1)) -> np.minimum(max(0, len(numbers) - 1), "
+    "np.searchsorted(numbers, own))": "the lower of two numbers does not depend on their order",
+    "lance_core_vector.kinds.merge:_add: 0 -> 1": "rows are added one byte of codes earlier",
+    "lance_core_vector.quantizers.rotation:FastRotation.of_vectors: False -> True": (
+        "a copy of the vectors has the same numbers"
+    ),
+    "lance_core_vector.quantizers.rotation:FastRotation.is_same: "
+    "np.array_equal(self.signs, other.signs) -> np.array_equal(other.signs, self.signs)": (
+        "whether two arrays are equal does not depend on their order"
+    ),
+    "lance_core_vector.shortlist:Shortlist._append: 1 -> 2": (
+        "what follows the elements that are in their places is not below the wanted one: the limit "
+        "may be higher, and more rows are compared exactly"
+    ),
+    "lance_core_vector.shortlist:Shortlist.add: 4 -> 5": (
+        "more rows at the beginning give a limit that is as good or better"
+    ),
+    "lance_core_vector.distances:Cosine.approximate: 4 -> 5": (
+        "what is above a bound of the errors is a bound, too"
+    ),
+    "lance_core_vector.kinds.verify:_is_near: MAX_PAIRS * 16 -> MAX_PAIRS // 16": (
+        "fewer vectors are compared at once, with the same result"
+    ),
+    "lance_core_vector.training.details:details_of: 0 -> 1": (
+        "an index with a product quantizer has a number of parts"
+    ),
+    "lance_core.dataset.read.ranking.ranked_scan:RankedScan._rows: 1 -> 2": (
+        "of two rows, all beyond the limit of the scan are cut off"
+    ),
+    "lance_core.dataset.read.ranking.index_search:IndexSearch._ranked: "
+    "count > tuning().ranking.few_rows -> count >= tuning().ranking.few_rows": (
+        "the values of all rows give the same results as more rows of the index"
     ),
     "lance_core_text.queries.clauses:Clause.is_phrase: len(self.words) > 1 -> "
     "len(self.words) >= 1": "each document with the word has a phrase of it alone",

@@ -157,15 +157,18 @@ def test_a_damaged_fit_is_corrupt_for_statistics_and_no_obstacle_for_others(
     assert count == ROWS
 
 
-@each_case("metric, known", [("l2", True), ("dot", False)])
+@each_case(
+    "kind, metric, known",
+    [("IVF_RQ", "l2", True), ("IVF_RQ", "dot", False), ("IVF_SQ", "dot", True)],
+)
 def test_codes_say_how_far_rows_are_where_no_fit_is_stored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, metric: str, known: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, metric: str, known: bool
 ) -> None:
     """As those of other libraries. RaBitQ codes for dot products have no angles."""
     with monkeypatch.context() as patched:
         patched.setattr(TrainingFit, "to_json", lambda fit: "null")
         dataset = lance.write_dataset(rows(1), tmp_path / "t.lance")
-        dataset.create_index("v", "IVF_RQ", metric=metric, num_partitions=8)
+        dataset.create_index("v", kind, metric=metric, num_partitions=8)
     dataset.insert(rows(2))
     dataset.optimize.optimize_indices()
     ((drift, _),) = fits(dataset)

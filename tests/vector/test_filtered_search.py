@@ -97,6 +97,8 @@ def test_a_plan_says_how_a_filter_is_applied(
     assert "rows satisfy the filter; they are ranked by their values]" in few.analyze_plan()
     tune(monkeypatch, ranking={"tested_bytes": 0})
     best = table.scanner(["id"], "r < 5000", nearest=query)
+    of_ids = table.to_table(["id"], "_rowid % 3 = 1 AND r < 5000", nearest=query | {"nprobes": 6})
+    assert of_ids.num_rows == K
     assert "filter=[of the best rows]" in best.explain_plan()
     assert "tested for" in best.analyze_plan()
 
@@ -176,3 +178,31 @@ def test_a_row_that_a_table_never_had_is_corrupt(table: lance.LanceDataset) -> N
     assert mask(np.array([0, 7], np.uint64)).tolist() == [True, False]
     with pytest.raises(CorruptFileError, match=f"has row {end}, which"):
         mask(np.array([0, end], np.uint64))
+
+
+def test_several_queries_go_on_where_the_nearest_partitions_have_no_rows(
+    tmp_path: Path, matrix: npt.NDArray[np.float32]
+) -> None:
+    column = pa.FixedSizeListArray.from_arrays(pa.array(matrix[:400].ravel()), WIDTH)
+    dataset = lance.write_dataset(pa.table({"id": range(400), "v": column}), tmp_path / "t.lance")
+    far = np.full((1, WIDTH), 50, np.float32)
+    centroids = np.concatenate([matrix[:2], far])
+    dataset.create_index("v", "IVF_FLAT", ivf_centroids=centroids)
+    nearest = {"column": "v", "q": np.repeat(far, 3, axis=0), "k": 7, "minimum_nprobes": 1}
+    found = dataset.to_table(["id"], nearest=nearest)
+    assert found.equals(dataset.to_table(["id"], nearest=nearest | {"use_index": False}))
+
+
+def test_rows_that_a_deferred_compaction_has_removed_are_not_found(
+    tmp_path: Path, matrix: npt.NDArray[np.float32]
+) -> None:
+    column = pa.FixedSizeListArray.from_arrays(pa.array(matrix[:400].ravel()), WIDTH)
+    rows = pa.table({"id": range(400), "v": column})
+    dataset = lance.write_dataset(rows, tmp_path / "t.lance", max_rows_per_file=150)
+    dataset.create_index("v", "IVF_FLAT", num_partitions=2)
+    dataset.delete("id % 3 = 0")
+    dataset.optimize.compact_files(defer_index_remap=True)
+    nearest = {"column": "v", "q": matrix[3], "k": 20, "nprobes": 2}
+    found = dataset.to_table(["id"], nearest=nearest, fast_search=True)["id"].to_pylist()
+    order = np.argsort(((matrix[:400] - matrix[3]) ** 2).sum(axis=1)).tolist()
+    assert found == [row for row in order if row % 3][:20]

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
-from lance_core.index.ranking import best_of, lowest
+from lance_core.index.ranking import RankedQuery, best_of, lowest
 from lance_core_vector.distances import STORED_METRICS
 from lance_core_vector.flat_search import rounding_errors, terms
 from lance_core_vector.graphs.comparison import _SPACES
@@ -20,7 +20,9 @@ from lance_core_vector.partitions.index_files import IVF_KEY, IvfModel, _ivf
 from lance_core_vector.partitions.partition_cache import PartitionCache
 from lance_core_vector.partitions.probing import num_probes
 from lance_core_vector.training import index_writer
+from lance_core_vector.training.details import details_of, version_of
 from lance_core_vector.training.index_writer import PartitionPages
+from lance_core_vector.training.parameters import BuildParameters
 
 
 def options(**keys: object) -> NearestOptions:
@@ -117,3 +119,29 @@ def test_pages_end_with_the_partition_that_makes_them_long_enough(
         pages.write(pa.RecordBatch.from_arrays([pa.array(column)], ["_rowid"]))
         pages.end_partition()
     assert ends == [1, 3, 5, 6]
+
+
+@pytest.mark.parametrize(("rows", "are_read"), [(1 << 18, True), ((1 << 18) + 1, False)])
+def test_columns_of_one_number_a_row_are_read_at_once_where_they_are_short(
+    rows: int, are_read: bool
+) -> None:
+    columns = {"codes": pa.list_(pa.uint8(), 4), "factor": pa.float64()}
+    quantizer: Any = SimpleNamespace(columns=columns, bytes_per_row=12)
+    reader: Any = SimpleNamespace(num_rows=rows, arrays=lambda names: [*names])
+    model = IvfModel(np.zeros((1, 1)), np.array([0]), np.array([rows]), None)
+    narrow = PartitionCache(reader, model, quantizer)._narrow
+    assert narrow == ({"_rowid": "_rowid", "factor": "factor"} if are_read else {})
+
+
+def test_codes_of_rabitq_have_a_version_of_their_own() -> None:
+    versions = {
+        kind: version_of(details_of(BuildParameters.of({"kind": kind, "metric": "l2", **more})))
+        for kind, more in (("IVF_FLAT", {}), ("IVF_SQ", {}), ("IVF_RQ", {"num_bits": 3}))
+    }
+    assert versions["IVF_RQ"] > versions["IVF_FLAT"] == versions["IVF_SQ"]
+
+
+def test_queries_without_parts_combine_no_answers() -> None:
+    query: Any = SimpleNamespace()
+    with pytest.raises(NotImplementedError):
+        RankedQuery.combined(query, [])

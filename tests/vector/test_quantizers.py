@@ -26,6 +26,7 @@ from lance_core_vector.quantizers.flat import FlatQuantizer
 from lance_core_vector.quantizers.product import ProductQuantizer
 from lance_core_vector.quantizers.rabit import RabitQuantizer, ResidualRabitQuantizer, _rotation
 from lance_core_vector.quantizers.rabit_layout import (
+    FACTORS,
     SIGNS,
     extra_width,
     pack_extra,
@@ -348,6 +349,10 @@ def test_several_queries_in_float64_search_vectors_in_float32(random: np.random.
     queries = codes[0][:3].astype(np.float64)
     found = best_of_queries(METRICS["l2"], queries, [(partition(0, codes), np.arange(3))], 5, None)
     assert [hits is not None and int(hits.rows[0]) for hits in found] == [0, 1, 2]
+    codes[0][:] = codes[0][0]  # as near as each other, whatever the rounding
+    codes[1][:] = codes[1][0]
+    found = best_of_queries(METRICS["l2"], queries, [(partition(0, codes), np.arange(3))], 5, None)
+    assert found == [None, None, None]
 
 
 def test_threads_of_several_queries_find_what_one_finds(
@@ -482,3 +487,21 @@ def test_numbers_that_are_zero_after_a_rotation_have_the_sign_of_positive_ones(
     codes = encoder.encode(centroids[1:], centroids, np.array([1]))
     record = np.ascontiguousarray(codes).view(record_type(WIDTH, 3))[0, 0]
     assert (record[SIGNS] == 255).all()
+
+
+@pytest.mark.parametrize("metric", ["l2", "dot"])
+def test_errors_of_signs_are_those_of_the_angle_to_them(
+    random: np.random.Generator, metric: str
+) -> None:
+    """1.9 standard deviations, for a query at a distance of one; in dot products, half of it."""
+    encoder = RabitEncoder.random(WIDTH, 1, metric, random)
+    centroids = np.zeros((1, WIDTH), np.float32)
+    vectors = random.normal(size=(20, WIDTH)).astype(np.float32)
+    codes = encoder.encode(vectors, centroids, np.zeros(20, np.int64))
+    records = np.ascontiguousarray(codes).view(record_type(WIDTH, 1))[:, 0]
+    rotated = encoder._rotation.of_vectors(vectors).astype(np.float64)
+    lengths = np.sqrt((rotated**2).sum(axis=1))
+    cosines = np.abs(rotated).sum(axis=1) / (lengths * np.sqrt(WIDTH))
+    errors = lengths * 1.9 * np.sqrt((cosines**-2 - 1) / (WIDTH - 1))
+    expected = errors if metric == "dot" else 2 * errors
+    np.testing.assert_allclose(records[FACTORS[2]], expected, rtol=1e-4)

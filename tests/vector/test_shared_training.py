@@ -78,3 +78,12 @@ def test_too_few_rows_and_wrong_bounds_are_refused(table: lance_core.LanceDatase
     ):
         with pytest.raises(error, match="sq_bounds"):
             table.create_index("v", "IVF_SQ", sq_bounds=bounds)
+
+
+def test_a_partition_is_meant_for_as_many_rows_as_its_share(
+    table: lance_core.LanceDataset,
+) -> None:
+    for rows, partitions, expected in ((2000, 3, 667), (2000, 2000, 1)):
+        given = {"num_partitions": partitions, "max_iters": 1}
+        shared = trained_parameters(table, "v", "IVF_FLAT", given)
+        assert shared["target_partition_size"] == expected, (rows, partitions)

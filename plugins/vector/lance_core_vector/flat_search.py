@@ -142,13 +142,15 @@ def near_rows(
     def search(some: range) -> NearRows:
         block, start = vectors[some.start : some.stop], some.start
         if is_compiled():
-            compare, numbers, squares = _near_by_heaps, block, squares_of(block)
+            squares, products = squares_of(block), None
         else:
-            compare = _near_by_limits
-            numbers, squares = _products_and_squares(block, compared.queries)
+            products, squares = _products_and_squares(block, compared.queries)
         longest = float(squares.max(initial=0)) ** 0.5
-        each = terms(compared.name, squares)
-        near = compare(compared, numbers, each, highest, count, longest)
+        arguments = terms(compared.name, squares), highest, count, longest
+        if products is None:
+            near = _near_by_heaps(compared, block, *arguments)
+        else:
+            near = _near_by_limits(compared, products, *arguments)
         return near._replace(positions=near.positions + start)
 
     if is_compiled():

@@ -26,10 +26,8 @@ def unit(vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return units
     wide = vectors.astype(np.float64, copy=False)
     lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
-    units: npt.NDArray[Any] = vectors / np.where(lengths > 0, lengths, 1)[:, None].astype(
-        vectors.dtype
-    )
-    return units
+    divisors = np.where(lengths > 0, lengths, 1).astype(vectors.dtype)
+    return vectors / divisors[:, None]  # type: ignore[no-any-return]
 
 
 def sum_by_owner(
