@@ -113,6 +113,7 @@ AREAS = {
         (
             *("tests/unit/vector", "tests/vector", "tests/conformance/test_ranked_index.py"),
             *("tests/text/test_filters.py", "tests/text/test_fuzzy.py"),
+            "tests/interop/index/test_text_elements_interop.py",
         ),
         90,
     ),

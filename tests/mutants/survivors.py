@@ -77,6 +77,10 @@ EQUIVALENT: dict[str, str] = {
     "lance_core_compaction.page_copy.merge_groups:_have_buffers: 0 -> 1": (
         "without forms there are no pages, so that the first buffer of each is that of none"
     ),
+    "lance_core.dataset.read.ranking.rank_indices:_by_address: exist.all() and "
+    "live.are_physical_rows(addresses) -> live.are_physical_rows(addresses)": (
+        "rows that are gone keep their addresses, in fragments that are gone"
+    ),
     "lance_core_vector.quantizers.flat:FlatQuantizer.__init__: 4 -> 5": (
         "about as many bytes of memory are expected"
     ),

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
+from lance_core.dataset.read.ranking.plan_ranking import _indexed_columns
 from lance_core.dataset.read.ranking.rank_indices import allowed_rows, column_indices
 from lance_core.errors import CorruptFileError, IndexWarning
 from tests.each_case import each_case
@@ -188,9 +189,8 @@ def test_several_queries_go_on_where_the_nearest_partitions_have_no_rows(
     far = np.full((1, WIDTH), 50, np.float32)
     centroids = np.concatenate([matrix[:2], far])
     dataset.create_index("v", "IVF_FLAT", ivf_centroids=centroids)
-    nearest = {"column": "v", "q": np.repeat(far, 3, axis=0), "k": 7, "minimum_nprobes": 1}
-    found = dataset.to_table(["id"], nearest=nearest)
-    assert found.equals(dataset.to_table(["id"], nearest=nearest | {"use_index": False}))
+    nearest = {"column": "v", "q": np.repeat(far, 3, axis=0), "k": 7, "search_effort": 0}
+    assert dataset.to_table(["id"], nearest=nearest).num_rows == 21
 
 
 def test_rows_that_a_deferred_compaction_has_removed_are_not_found(
@@ -200,9 +200,23 @@ def test_rows_that_a_deferred_compaction_has_removed_are_not_found(
     rows = pa.table({"id": range(400), "v": column})
     dataset = lance.write_dataset(rows, tmp_path / "t.lance", max_rows_per_file=150)
     dataset.create_index("v", "IVF_FLAT", num_partitions=2)
+    dataset.create_scalar_index("id", "BTREE")
+    indexed = _indexed_columns(dataset._snapshot, "/lance.index.pb.VectorIndexDetails")
+    assert [*indexed] == ["v"]
     dataset.delete("id % 3 = 0")
     dataset.optimize.compact_files(defer_index_remap=True)
     nearest = {"column": "v", "q": matrix[3], "k": 20, "nprobes": 2}
     found = dataset.to_table(["id"], nearest=nearest, fast_search=True)["id"].to_pylist()
     order = np.argsort(((matrix[:400] - matrix[3]) ** 2).sum(axis=1)).tolist()
     assert found == [row for row in order if row % 3][:20]
+
+
+def test_a_query_that_an_index_cannot_answer_is_warned_of(
+    table: lance.LanceDataset, matrix: npt.NDArray[np.float32]
+) -> None:
+    nearest = {"column": "v", "q": matrix[0], "k": K, "metric": "cosine"}
+    with pytest.warns(IndexWarning, match="has the metric l2, and the query cosine"):
+        found = table.to_table(["id"], nearest=nearest)
+    assert found.equals(table.to_table(["id"], nearest=nearest | {"use_index": False}))
+    with pytest.warns(UserWarning, match="numbers that are not finite"):
+        table.to_table(["id"], nearest={"column": "v", "q": np.full(WIDTH, np.nan)})

@@ -86,14 +86,20 @@ class NearestOptions:
         if efforts and "recall" in options:
             raise InvalidInputError(f"recall and {efforts[0]} of nearest cannot both be given")
         exactly = _at_least(options, "nprobes", 1, "Nprobes must be > 0 but got")
+        fewest = _at_least(options, "minimum_nprobes", 1)
+        most = _at_least(options, "maximum_nprobes", 1)
+        if fewest is not None and most is not None and fewest > most:
+            raise InvalidInputError(
+                f"minimum_nprobes must be <= maximum_nprobes, got {fewest} and {most}"
+            )
         return cls(
             column=nearest["column"],
             queries=queries,
             is_batch=is_batch,
             k=_at_least(options, "k", 1, "Nearest-K must be > 0 but got") or DEFAULT_K,
             metric=None if "metric" not in options else metric_named(options["metric"]),
-            min_probes=_at_least(options, "minimum_nprobes", 1) or exactly,
-            max_probes=_at_least(options, "maximum_nprobes", 1) or exactly,
+            min_probes=fewest or exactly,
+            max_probes=most or exactly,
             refine_factor=_at_least(
                 options, "refine_factor", 1, "Refine factor must be 1 or more got"
             ),

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.errors import InvalidInputError
+from lance_core.errors import IndexWarning, InvalidInputError
 from lance_core.hookspecs.indices import OpenIndex
+from lance_core.hookspecs.options import warn_caller
 from lance_core.hookspecs.searches import (
     Hits,
     RankedIndex,
@@ -105,6 +106,11 @@ class VectorQuery(RankedQuery):
             return None
         metric, options = indices[0].metric, self.options
         if options.metric is not None and metric is not self.metric:
+            warn_caller(
+                f"all rows are compared: the index of column {self.column!r} has the metric "
+                f"{metric.name}, and the query {self.metric.name}",
+                IndexWarning,
+            )
             return None
         if metric.of_bits != self.metric.of_bits:
             return None
@@ -119,6 +125,8 @@ class VectorQuery(RankedQuery):
                 f"ef must be greater than or equal to k, got an ef of {options.ef} and a k of "
                 f"{self.k}{refined}"
             )
+        if metric is not self.metric:
+            warn_of_undefined(self.queries, metric)
         options = replace(options, metric=metric)
         refinement = max(index.refinement or 0 for index in indices)
         if options.leaves_effort and refinement > (options.refine_factor or 0):
@@ -243,3 +251,11 @@ class VectorQuery(RankedQuery):
                 each = [self.metric.exact(some, query).min() for query in self._own(vectors)]
                 scores[at] = np.sum(each, dtype=np.float64)
         return scores
+
+
+def warn_of_undefined(queries: Matrix, metric: Metric) -> None:
+    """Warn of query vectors of floats from which no row has a finite distance by ``metric``."""
+    if not np.isfinite(queries).all():
+        warn_caller("q of nearest has numbers that are not finite: no row is near it")
+    elif metric.name == "cosine" and not queries.any(axis=1).all():
+        warn_caller("q of nearest is a vector of zeros, which has no angle: no row is near it")

@@ -11,7 +11,7 @@ from lance_core.errors import InvalidInputError, InvalidTypeError
 from lance_core.hookspecs.searches import RankedQuery, RankedSearch, SearchedColumns
 from lance_core_vector.distances import METRICS, Metric
 from lance_core_vector.options import NearestOptions
-from lance_core_vector.query import VectorQuery
+from lance_core_vector.query import VectorQuery, warn_of_undefined
 from lance_core_vector.vectors import NUMBERS, vector_type
 
 
@@ -42,7 +42,9 @@ class VectorSearch(RankedSearch):
             queries = queries.astype(np.uint8)
         else:
             # As the vectors of the column are stored.
-            queries = queries.astype(NUMBERS[item.value_type]).astype(np.float64)
+            with np.errstate(over="ignore"):
+                queries = queries.astype(NUMBERS[item.value_type]).astype(np.float64)
+            warn_of_undefined(queries, metric)
         scan = None if options.recall is None else type_of.scan
         return VectorQuery(options, queries, metric, is_multivector=is_multivector, scan=scan)
 

@@ -153,8 +153,11 @@ def test_values_without_a_distance_are_left_out(tmp_path: Path) -> None:
 
     assert ids("l2", [1, 0]) == [0, 3, 4, 2]
     assert ids("cosine", [1, 0]) == [0, 4]
-    assert ids("cosine", [0, 0]) == []
-    assert ids("l2", [float("nan"), 0]) == []
+    with pytest.warns(UserWarning, match="of zeros, which has no angle"):
+        assert ids("cosine", [0, 0]) == []
+    for number in (np.nan, np.inf):
+        with pytest.warns(UserWarning, match="numbers that are not finite"):
+            assert ids("cosine", [number, 0]) == []
 
 
 def test_bytes_are_compared_by_their_different_bits(tmp_path: Path) -> None:
@@ -215,6 +218,11 @@ def test_every_way_to_run_a_scan_returns_the_ranked_rows(
         ({"column": "g"}, InvalidTypeError, "must be a vector"),
         ({"column": "w"}, InvalidInputError, "No field named w"),
         ({"metric": "hamming"}, InvalidInputError, "does not support vectors of float"),
+        (
+            {"minimum_nprobes": 3, "maximum_nprobes": 2},
+            InvalidInputError,
+            "minimum_nprobes must be <= maximum_nprobes, got 3 and 2",
+        ),
         ({"metric": "l3"}, InvalidInputError, "Metric type 'l3' is not supported"),
         ({"nprobe": 3}, TypeError, "did you mean 'nprobes'"),
         ({"refine_factor": 0}, InvalidInputError, "Refine factor must be 1 or more got 0"),

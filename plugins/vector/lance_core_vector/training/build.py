@@ -112,7 +112,7 @@ def train(rows: IndexRows, parameters: BuildParameters, progress: Progress) -> T
         size = sample_size(vector.list_size, rows.num_rows, parameters)
         batches = (vectors for _, vectors in vectors_of(rows, parameters.metric, are_unit=False))
         sample, total = sample_of(batches, size, random)
-        if parameters.metric.name == "cosine":
+        if parameters.metric.name == "cosine" and len(sample):
             sample = unit(sample)
     centroids, loss = train_centroids(sample, total, parameters, random)
     centroids = rounded(centroids, vector.value_type)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -60,7 +59,7 @@ def read_rows(paths: Sequence[str], count: int, num_bytes: int) -> Iterator[Rows
         for field in schema_of(num_bytes):
             index = schema.get_field_index(field.name)
             stored = None if index < 0 else schema.field(index).type
-            if stored != field.type and not _same_lists(stored, field.type):
+            if stored != field.type:
                 raise CorruptFileError(
                     f"has the type {stored} instead of {field.type}", path, field=field.name
                 )
@@ -74,14 +73,3 @@ def read_rows(paths: Sequence[str], count: int, num_bytes: int) -> Iterator[Rows
                 )
             codes = matrix(batch.column(COLUMN), path)
             yield partitions, row_numbers(batch.column(ROW_ID), path), codes
-
-
-def _same_lists(stored: Any, expected: pa.DataType) -> bool:
-    """True for lists of the same numbers, whatever the name of their item is."""
-    return (
-        stored is not None
-        and pa.types.is_fixed_size_list(stored)
-        and pa.types.is_fixed_size_list(expected)
-        and stored.list_size == expected.list_size
-        and stored.value_type == expected.value_type
-    )
