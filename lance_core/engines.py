@@ -8,7 +8,8 @@ with them, a planner refuses wrong arguments before it starts a job.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,12 +21,14 @@ if TYPE_CHECKING:
     from lance_core.dataset.expressions import filters
     from lance_core.dataset.expressions.filters import Filter
     from lance_core.dataset.maintenance.indices import create
+    from lance_core.dataset.write import commit_context
     from lance_core.dataset.write.merge_insert import plan
     from lance_core.dataset.write.schema_evolution import add_columns
     from lance_core.schema import LanceSchema, evolution, lance_schema
 else:
     # A process that only reads imports nothing that writes.
     add_columns = lazy_module("lance_core.dataset.write.schema_evolution.add_columns")
+    commit_context = lazy_module("lance_core.dataset.write.commit_context")
     create = lazy_module("lance_core.dataset.maintenance.indices.create")
     evolution = lazy_module("lance_core.schema.evolution")
     filters = lazy_module("lance_core.dataset.expressions.filters")
@@ -37,6 +40,7 @@ __all__ = [
     "as_filter",
     "can_cast",
     "check_new_index",
+    "commit_properties",
     "key_columns",
     "trained_parameters",
 ]
@@ -55,6 +59,21 @@ def as_filter(condition: str, schema: pa.Schema) -> Filter:
 def can_cast(stored: pa.DataType, new: pa.DataType) -> bool:
     """True if `LanceDataset.alter_columns` can change a column of type ``stored`` to ``new``."""
     return evolution.can_cast(stored, new)
+
+
+def commit_properties(
+    properties: Mapping[str, str], is_committed: Callable[[Mapping[str, str]], bool] | None = None
+) -> AbstractContextManager[None]:
+    """A context whose commits, of this thread, have ``properties`` besides their own.
+
+    For verbs without arguments for them, such as compactions and builds of indices. The ids that a
+    compaction reserves before are a version without them. ``is_committed`` is called with the
+    properties of each transaction that others have committed since the version that a change is
+    based on; if it returns True, the change is not committed again: `AlreadyCommittedError`.
+
+    Raises `InvalidInputError` unless names and values are ``str``.
+    """
+    return commit_context.commit_properties(properties, is_committed)
 
 
 def key_columns(dataset: LanceDataset, on: str | Iterable[str] | None) -> tuple[str, ...]:

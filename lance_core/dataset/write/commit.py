@@ -17,6 +17,7 @@ from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import Snapshot, TableRoot
 from lance_core.dataset.values.operations import LanceOperation
 from lance_core.dataset.values.transaction import Transaction, properties_of
+from lance_core.dataset.write.commit_context import in_context
 from lance_core.encodings.version import FileVersion
 from lance_core.error_texts.suggestions import unknown_argument
 from lance_core.errors import (
@@ -118,6 +119,7 @@ def commit(
     Checks that the transaction's files exist unless ``options`` state their age. Then cleans up
     older versions if the table's config asks for it.
     """
+    transaction, options = in_context(transaction, options)
     before = {} if base is None else base.manifest.config
     options = replace(
         options,

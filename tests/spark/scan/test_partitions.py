@@ -81,6 +81,9 @@ def test_the_number_of_partitions_depends_on_bytes() -> None:
     # Tiny fragments take time to open.
     tiny = [FragmentSize(number, 1, 8) for number in range(10_000)]
     assert [partition_count(tiny[:number], 4) for number in (200, 600, 10_000)] == [1, 2, 4]
+    # The user's minimum is kept, down to a fragment for each.
+    assert [partition_count(tiny[:number], 2, 8) for number in (1, 6, 10_000)] == [1, 6, 8]
+    assert partition_count([FragmentSize(0, 1000, MAX_PARTITION_BYTES)], 2, 8) == 1000
 
 
 def test_many_fragments_are_planned_in_short_time_and_few_bytes() -> None:

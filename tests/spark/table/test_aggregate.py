@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Iterator
 from decimal import Decimal
@@ -28,6 +29,9 @@ from tests.spark.conftest import read
 from tests.spark.stream.micro_batches import append
 
 ROWS = 60
+
+aggregate_module = importlib.import_module("lance_core_spark.table.aggregate")
+"""The package has the function under this name."""
 
 
 @pytest.fixture(scope="module")
@@ -163,6 +167,40 @@ def test_indices_choose_the_rows(spark: SparkSession, tmp_path: Path) -> None:
     append(Path(path), *range(50, 60))
     calls = {"n": ("count", "*"), "sum": ("sum", "id")}
     assert aggregate(spark, path, [], calls, filter="id > 48").collect() == [(11, 594)]
+
+
+def test_whole_tables_are_answered_by_the_manifest_and_by_indices(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "t.lance")
+    columns = {
+        "id": pa.array([4, 7, 9, -3, 8]),
+        "day": pa.array([4, None, 9, -3, 8], pa.int32()).cast(pa.date32()),
+        "moment": pa.array([4, 7, 9, -3, 8], pa.timestamp("us")),
+        "price": pa.array([Decimal(n).scaleb(-2) for n in (4, 7, 9, -3, 8)], pa.decimal128(12, 2)),
+        "x": pa.array([0.0, 1 / 3, float("nan"), -1 / 7, None]),
+        "word": pa.array(["NULL", "b", "é", "a", "NaN"]),
+    }
+    whole = pa.field("whole", pa.int64(), nullable=False)
+    table = pa.table(columns).append_column(whole, pa.array(range(5)))
+    dataset = lance_core.write_dataset(table, path, max_rows_per_file=2)
+    for name in columns:
+        dataset.create_scalar_index(name, "BTREE")
+    calls = {f"max {name}": ("max", name) for name in columns if name != "x"}
+    calls |= {f"min {name}": ("min", name) for name in ("id", "moment", "price", "word")}
+    calls |= {f"count {name}": ("count", name) for name in (*columns, "whole")}
+    results = aggregate(spark, path, [], calls | {"n": ("count", "*")})
+    assert_same(results, of_spark(read(spark, path), [], calls | {"n": ("count", "*")}))
+    with monkeypatch.context() as patch:
+        patch.setattr(aggregate_module, "AggregateTask", None)  # no task reads
+        aggregate(spark, path, [], calls)
+        more = [{"x": ("max", "x")}, {"n": ("max", "id + 1")}, {"n": ("min", "whole")}]
+        for call in [*more, {"n": ("count_distinct", "id")}, {"n": ("max", "ID")}]:
+            with pytest.raises(TypeError, match="NoneType"):
+                aggregate(spark, path, [], call)
+        dataset.delete("id = 9")  # The greatest one: the index still has it.
+        with pytest.raises(TypeError, match="NoneType"):
+            aggregate(spark, path, [], {"n": ("max", "id")})
 
 
 def test_sums_do_not_overflow_unnoticed(spark: SparkSession, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lance_core
+from lance_core.dataset import LANCE_COMMIT_MESSAGE_KEY
 from lance_core.errors import (
     InvalidInputError,
     RefNotFoundError,
@@ -69,16 +70,38 @@ def test_a_change_of_an_application_is_made_once(path: Path, table: LanceTable) 
     verbs: list[Callable[[LanceTable], object]] = [
         lambda t: t.update("id = 1", {"n": "n + 1"}),
         lambda t: t.addColumns({"m": "n"}),
+        lambda t: t.optimize(),
+        lambda t: t.createIndex("id", "BTREE"),
+        lambda t: t.optimizeIndices(retrain=True),
+        lambda t: t.dropIndex("id_idx"),
+        lambda t: t.alterColumns({"m": {"name": "k"}}),
+        lambda t: t.dropColumns(["k"]),
         lambda t: t.restoreToVersion(1),
     ]
     for number, verb in enumerate(verbs):
-        once = table.withCommit(txnAppId="job", txnVersion=number)
+        before = lance_core.dataset(str(path)).version
+        once = table.withCommit("job", txnAppId="job", txnVersion=number)
         verb(once)
-        version = lance_core.dataset(str(path)).version
-        assert version == number + 2
+        dataset = lance_core.dataset(str(path))
+        assert dataset.version > before
+        made = dataset.get_transactions(1)[0]
+        assert made
+        assert (made.transaction_properties or {})[LANCE_COMMIT_MESSAGE_KEY] == "job"
         verb(once)  # Nothing, and no error.
-        assert lance_core.dataset(str(path)).version == version
+        assert lance_core.dataset(str(path)).version == dataset.version
     assert rows_of(path) == [(1, 0), (2, 0), (3, 0)]
+
+
+def test_a_verb_that_another_driver_runs_meanwhile_is_run_once(
+    path: Path, table: LanceTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once = table.withCommit(txnAppId="job", txnVersion=1)
+    newest = lance_core.dataset(str(path))
+    once.alterColumns({"n": {"name": "m"}})
+    with monkeypatch.context() as patch:  # The second run has opened the version before.
+        patch.setattr(type(once._target.table), "open", lambda *_: newest)
+        once.dropColumns(["n"])
+    assert lance_core.dataset(str(path)).schema.names == ["id", "m"]
 
 
 def test_a_change_that_another_driver_commits_meanwhile_is_made_once(
@@ -147,7 +170,8 @@ BAD: list[tuple[Callable[[LanceTable], object], type[Exception], str]] = [
     (lambda t: t.alterColumns({}), InvalidInputError, "columns"),
     (lambda t: t.alterColumns({"n": {"nme": "m"}}), InvalidInputError, "'nme'.*name"),
     (lambda t: t.alterColumns({"n": {"type": 3}}), TypeError, "'n'"),  # type: ignore[dict-item]
-    (lambda t: t.withCommit("a").dropColumns(["n"]), UnsupportedFeatureError, "message"),
+    (lambda t: t.withCommit("a").createTag("x"), UnsupportedFeatureError, "createTag.*message"),
+    (lambda t: t.withCommit("a").vacuum(), UnsupportedFeatureError, "vacuum.*message"),
     (lambda t: t.alterColumns({"m": {"name": "k"}}), SchemaMismatchError, "m"),
 ]
 

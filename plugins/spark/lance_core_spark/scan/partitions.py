@@ -70,12 +70,17 @@ def batch_rows(fragments: Sequence[FragmentSize], is_filtered: bool = False) -> 
     return max(MIN_BATCH_ROWS, min(MAX_BATCH_ROWS, int(BATCH_BYTES / widest)), narrow)
 
 
-def partition_count(fragments: Sequence[FragmentSize], parallelism: int) -> int:
+def partition_count(
+    fragments: Sequence[FragmentSize], parallelism: int, min_count: int | None = None
+) -> int:
     """The default number of partitions: limited by bytes, and a multiple of ``parallelism``.
 
     There are fewer than ``parallelism`` if they would have less than `MIN_PARTITION_BYTES` each,
-    where each fragment counts `FRAGMENT_BYTES` besides its rows.
+    where each fragment counts `FRAGMENT_BYTES` besides its rows. ``min_count``: the minimum that
+    the user has chosen, which is also the parallelism; a smaller number of fragments is enough.
     """
+    if min_count is not None:
+        return max(partition_count(fragments, min_count), min(min_count, len(fragments)))
     total = sum(fragment.rows * fragment.row_bytes for fragment in fragments)
     rounds = math.ceil(total / (parallelism * MAX_PARTITION_BYTES))
     if rounds > 1:

@@ -109,8 +109,8 @@ class LanceReader(DataSourceReader):
             return planning.equal_partitions(fragments, 1)  # One task stops at the limit.
         if self._options.rows_per_partition is not None:
             return planning.small_partitions(fragments, self._options.rows_per_partition)
-        parallelism = self._options.min_partitions or num_processors()
-        count = planning.partition_count(fragments, parallelism)
+        min_count = self._options.min_partitions
+        count = planning.partition_count(fragments, num_processors(), min_count)
         return planning.equal_partitions(fragments, count)
 
     def _splits(self) -> list[ScanSplit] | None:

@@ -20,9 +20,10 @@ from lance_core.hookspecs.options import Secret, hide_secrets, hint
 from lance_core_spark.options.read_options import LanceReadOptions
 from lance_core_spark.scan.reader import LanceReader
 from lance_core_spark.scan.schema import read_schema
+from lance_core_spark.table.aggregate_from_indices import states_from_indices
 from lance_core_spark.table.aggregate_functions import FUNCTIONS, Aggregate
 from lance_core_spark.table.aggregate_states import Grouping
-from lance_core_spark.table.aggregate_task import AggregateTask
+from lance_core_spark.table.aggregate_task import AggregateTask, KnownRow
 from lance_core_spark.table.expressions import quoted
 from lance_core_spark.table.numbered_columns import numbered_type
 from lance_core_spark.table_ref import TableRef, TableVersion, keep_open
@@ -54,6 +55,8 @@ def aggregate(  # noqa: PLR0913 (those of a read, groups and functions)
     Results are those of Spark for the values that `read` returns: also for nulls, NaN and decimals.
     A sum of integers that is not a bigint, and one of decimals with over 38 digits, is an error.
     Each task keeps at most some megabytes of groups, and sends them to Spark when there are more.
+    Without groups and a filter, counts of rows and of columns that cannot be null read no row, nor
+    do counts of other columns, and least and greatest values, if a BTREE index has all rows.
 
     Raises `InvalidInputError` for unknown functions and columns, `InvalidTypeError` for values that
     a function does not accept, and `UnsupportedFeatureError` for values that Arrow cannot group.
@@ -70,6 +73,9 @@ def aggregate(  # noqa: PLR0913 (those of a read, groups and functions)
     # Checks the expressions and the filter.
     stored = dataset.scanner(dict(columns), filter=filter).projected_schema
     plan = _Plan.of(stored, columns, keys, calls)
+    if filter is None and (row := plan.known_row(dataset, [*columns.values()])) is not None:
+        only = spark.range(0, 1, 1, 1)
+        return plan.final(only.mapInArrow(KnownRow(row), numbered_type(plan.partial)))
     reader = _reader(table, dataset, columns, filter)
     partitions = [*reader.partitions()]
     task = AggregateTask(
@@ -195,6 +201,22 @@ class _Plan:
         ]
         partial = [st.StructField("", type_, True) for type_ in types]
         return cls(scanned, partial, tuple(groupings), tuple(positions), tuple(keys), results)
+
+    def known_row(
+        self, dataset: lance_core.LanceDataset, texts: Sequence[str]
+    ) -> pa.RecordBatch | None:
+        """The partial result of all rows if it can be known without reading them, else None.
+
+        ``texts``: the SQL of the columns that are scanned.
+        """
+        if self.keys or len(self.groupings) != 1 or not self.groupings[0].states:
+            return None
+        scanned = arrow_schema(numbered_type(self.scanned))
+        values = states_from_indices(dataset, self.groupings[0].states, texts, scanned)
+        if values is None:
+            return None
+        schema = arrow_schema(numbered_type(self.partial))
+        return pa.RecordBatch.from_arrays(values, schema=schema)
 
     def final(self, frame: DataFrame) -> DataFrame:
         """The result of Spark from the rows of the tasks."""

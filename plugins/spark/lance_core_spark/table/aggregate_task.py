@@ -85,6 +85,17 @@ class AggregateTask:
         yield from split_batch(pa.RecordBatch.from_arrays(arrays, schema=self.schema))
 
 
+@dataclass(frozen=True, slots=True)
+class KnownRow:
+    """The function of a task that has nothing to read: it returns ``row`` for its one number."""
+
+    row: pa.RecordBatch
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            yield self.row
+
+
 @dataclass(slots=True)
 class Groups:
     """The groups of the batches of a task, of at most about `MAX_GROUP_BYTES`."""

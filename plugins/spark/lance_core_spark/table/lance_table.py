@@ -78,10 +78,10 @@ class LanceTable(RowVerbs, ColumnVerbs, HistoryVerbs, MaintenanceVerbs):
     ) -> LanceTable:
         """The same table, whose changes are committed with a message, or only once.
 
-        ``message``: `history` has it as ``userMetadata``. ``txnAppId`` and ``txnVersion``: a change
-        of rows, new columns, or a restore do nothing if a version has a change of this application
-        with this number or a higher one, so that a job can be repeated; see the options of writes.
-        Other verbs record nothing. Raises `InvalidInputError` for other types.
+        ``message``: `history` has it as ``userMetadata``. ``txnAppId`` and ``txnVersion``: a verb
+        does nothing if a version has a change of this application with this number or a higher one,
+        so that a job can be repeated; see the options of writes. Verbs that make no version, for
+        tags, branches and `vacuum`, refuse both. Raises `InvalidInputError` for other types.
         """
         return LanceTable(
             replace(self._target, commit=CommitInfo.of(message, txnAppId, txnVersion))

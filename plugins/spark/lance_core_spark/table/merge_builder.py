@@ -9,8 +9,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 import lance_core
+from lance_core.engines import commit_properties
 from lance_core.errors import InvalidInputError
 from lance_core.fragment import RowChangeCommit, RowChangeCounts
+from lance_core_spark.table.commit_info import CommitInfo
 from lance_core_spark.table.expressions import Expression
 from lance_core_spark.table.merge_clauses import Clause, Rows, clause, with_clause
 from lance_core_spark.table.merge_plan import MergePlan, MergeSource
@@ -156,7 +158,9 @@ class LanceMergeBuilder:
         ]
         if columns:
             self._plan(dataset, columns).changes(MergeSource.of(self._source))  # Checks it.
-            dataset.add_columns(pa.schema(columns))
+            message = CommitInfo(self._target.commit.message)  # The merge itself has the rest.
+            with commit_properties(message.properties("merge", {}, {})):
+                dataset.add_columns(pa.schema(columns))
 
     def _with(self, new: Clause) -> LanceMergeBuilder:
         return replace(self, _clauses=with_clause(self._clauses, new))

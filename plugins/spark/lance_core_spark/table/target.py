@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import TypeVar
 
 import pyarrow as pa
 import pyspark.sql.functions as sf
@@ -12,7 +13,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import types as st
 
 import lance_core
-from lance_core.errors import AlreadyCommittedError
+from lance_core.engines import commit_properties
+from lance_core.errors import AlreadyCommittedError, UnsupportedFeatureError
 from lance_core.fragment import RowChangeCommit, RowChangeCounts, RowChanges
 from lance_core_spark.job_progress import job_description, row_progress
 from lance_core_spark.options.read_options import META_COLUMNS
@@ -22,6 +24,8 @@ from lance_core_spark.table.expressions import quoted
 from lance_core_spark.table_ref import TableRef, TableVersion
 from lance_core_spark.types.blobs import with_bytes
 from lance_core_spark.types.spark_types import spark_field
+
+Result = TypeVar("Result")
 
 NO_CHANGES = RowChangeCounts(num_inserted_rows=0, num_updated_rows=0, num_deleted_rows=0)
 
@@ -66,6 +70,38 @@ class Target:
                 reader = reader.option("columns", ",".join(named))
         frame = reader.load(self.table.uri)
         return frame if self.alias is None else frame.alias(self.alias)
+
+    def commit_once(
+        self,
+        verb: str,
+        work: Callable[[], Result],
+        without: Callable[[], Result],
+        parameters: Mapping[str, object],
+    ) -> Result:
+        """The result of ``work``, whose commits of this thread record what `withCommit` was given.
+
+        ``parameters``: what the history shows besides, without those that are None. If a version
+        has the change already, nothing is done, and the result is that of ``without``.
+        """
+        if self.commit == NOTHING:
+            return work()
+        if self.commit.is_done(self.table.open()):
+            return without()
+        texts = {name: str(value) for name, value in parameters.items() if value is not None}
+        properties = self.commit.properties(verb, texts, {})
+        try:
+            with commit_properties(properties, self.commit.is_committed):
+                return work()
+        except AlreadyCommittedError:
+            return without()
+
+    def check_no_commit(self, verb: str) -> None:
+        """Raise `UnsupportedFeatureError` for a verb without a version that records something."""
+        if self.commit != NOTHING:
+            raise UnsupportedFeatureError(
+                f"{verb} makes no version that could have a message or an application: call it "
+                "without withCommit"
+            )
 
     def change(
         self,

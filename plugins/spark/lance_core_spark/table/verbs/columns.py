@@ -7,12 +7,10 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 from pyspark.sql import types as st
 
-import lance_core
 from lance_core.dataset import AlterColumn
-from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
+from lance_core.errors import InvalidInputError, InvalidTypeError
 from lance_core.hookspecs.options import hint
 from lance_core_spark.table.add_columns import add_columns
-from lance_core_spark.table.commit_info import NOTHING
 from lance_core_spark.table.expressions import Expression
 from lance_core_spark.table.verbs.base import TableVerbs
 from lance_core_spark.types.stored_fields import stored_field
@@ -52,20 +50,27 @@ class ColumnVerbs(TableVerbs):
         if not isinstance(changes, Mapping) or not changes:
             raise InvalidInputError("alterColumns needs columns and what to change of them")
         alterations = [_alteration(path, change) for path, change in changes.items()]
-        self._without_commit_info("alterColumns").alter_columns(*alterations)
+
+        def alter() -> None:
+            self._target.table.open().alter_columns(*alterations)
+
+        shown = {path: dict(change) for path, change in changes.items()}
+        self._target.commit_once("alter columns", alter, _nothing, {"columns": shown})
 
     def dropColumns(self, columns: Sequence[str]) -> None:  # noqa: N802
         """Remove columns, or members of structs by path, in one version; writes no data.
 
         Raises the errors of `LanceDataset.drop_columns`.
         """
-        self._without_commit_info("dropColumns").drop_columns(columns)
 
-    def _without_commit_info(self, verb: str) -> lance_core.LanceDataset:
-        """The newest version, for a verb whose transaction has no properties."""
-        if self._target.commit != NOTHING:
-            raise UnsupportedFeatureError(f"{verb} records neither a message nor an application")
-        return self._target.table.open()
+        def drop() -> None:
+            self._target.table.open().drop_columns(columns)
+
+        self._target.commit_once("drop columns", drop, _nothing, {"columns": list(columns)})
+
+
+def _nothing() -> None:
+    """What remains to be done if a version has a change already."""
 
 
 def _alteration(path: str, change: object) -> AlterColumn:

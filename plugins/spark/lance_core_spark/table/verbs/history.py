@@ -83,6 +83,7 @@ class HistoryVerbs(TableVerbs):
         Raises `RefConflictError` if there is such a tag, unless ``replace`` moves it,
         `InvalidRefError` for an invalid name, and `DatasetNotFoundError` without such a version.
         """
+        self._target.check_no_commit("createTag")
         known = self._target.table.open().tags
         if replace and tag in known.list():
             known.update(tag, version)
@@ -91,6 +92,7 @@ class HistoryVerbs(TableVerbs):
 
     def deleteTag(self, tag: str) -> None:  # noqa: N802
         """Remove a tag, not its version; raises `RefNotFoundError`."""
+        self._target.check_no_commit("deleteTag")
         self._target.table.open().tags.delete(tag)
 
     def listTags(self) -> DataFrame:  # noqa: N802
@@ -103,6 +105,7 @@ class HistoryVerbs(TableVerbs):
         The option ``branch`` reads it. Raises `RefConflictError` if there is such a branch,
         `InvalidRefError` for an invalid name, and `DatasetNotFoundError` without such a version.
         """
+        self._target.check_no_commit("createBranch")
         self._target.table.open().create_branch(branch, version)
 
     def vacuum(self, retentionHours: float | None = None) -> CleanupStats:  # noqa: N803
@@ -113,6 +116,7 @@ class HistoryVerbs(TableVerbs):
         ``retentionHours=0``: the caller guarantees that no other process writes to the table; then
         these go, too.
         """
+        self._target.check_no_commit("vacuum")
         hours = retentionHours
         if hours is None:
             return self._target.table.open().cleanup_old_versions(

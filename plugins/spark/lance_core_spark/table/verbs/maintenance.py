@@ -31,22 +31,31 @@ class MaintenanceVerbs(TableVerbs):
         **parameters: object,
     ) -> None:
         """Index a column, with the executors; see `create_index` for arguments and errors."""
-        create_index(
-            self._target.spark,
-            self._target.table.uri,
-            column,
-            kind,
-            name,
-            replace=replace,
-            num_segments=numSegments,
-            merge_segments=mergeSegments,
-            storage_options=self._target.table.options,
-            **parameters,
-        )
+
+        def create() -> None:
+            create_index(
+                self._target.spark,
+                self._target.table.uri,
+                column,
+                kind,
+                name,
+                replace=replace,
+                num_segments=numSegments,
+                merge_segments=mergeSegments,
+                storage_options=self._target.table.options,
+                **parameters,
+            )
+
+        shown = {"column": column, "kind": kind, "name": name}
+        self._target.commit_once("create index", create, lambda: None, shown)
 
     def dropIndex(self, name: str) -> None:  # noqa: N802
         """Remove an index; `vacuum` removes its files later. Raises `IndexNotFoundError`."""
-        self._target.table.open().drop_index(name)
+
+        def drop() -> None:
+            self._target.table.open().drop_index(name)
+
+        self._target.commit_once("drop index", drop, lambda: None, {"name": name})
 
     def listIndices(self) -> DataFrame:  # noqa: N802
         """The indices of the newest version, one row for each, as a data frame.
@@ -66,8 +75,13 @@ class MaintenanceVerbs(TableVerbs):
         The driver does the work. ``retrain``: build each index again, from all rows. Raises the
         errors of `DatasetOptimizer.optimize_indices`.
         """
-        optimizer = self._target.table.open().optimize
-        optimizer.optimize_indices(index_names=indexNames, retrain=retrain)
+
+        def extend() -> None:
+            optimizer = self._target.table.open().optimize
+            optimizer.optimize_indices(index_names=indexNames, retrain=retrain)
+
+        shown = {"names": indexNames, "retrain": retrain}
+        self._target.commit_once("optimize indices", extend, lambda: None, shown)
 
     def optimize(
         self,
@@ -77,11 +91,15 @@ class MaintenanceVerbs(TableVerbs):
         **options: Unpack[CompactionOptions],
     ) -> CompactionMetrics:
         """Merge small fragments and remove deleted rows; see `compact`."""
-        return compact(
-            self._target.spark,
-            self._target.table.uri,
-            storage_options=self._target.table.options,
-            max_attempts=max_attempts,
-            progress=progress,
-            **options,
-        )
+
+        def run() -> CompactionMetrics:
+            return compact(
+                self._target.spark,
+                self._target.table.uri,
+                storage_options=self._target.table.options,
+                max_attempts=max_attempts,
+                progress=progress,
+                **options,
+            )
+
+        return self._target.commit_once("optimize", run, CompactionMetrics, options)
