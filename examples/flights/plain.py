@@ -64,14 +64,24 @@ class PlainEngine(Engine):
         lance.dataset(self._lake.silver).optimize.compact_files()
 
     def write_gold(self, table: str) -> None:
-        silver = lance.dataset(self._lake.silver).to_table([*GOLD[table], *MEASURES[1:]])
-        lance.write_dataset(aggregate(silver, GOLD[table]), self._lake.uri("gold", table))
+        lance.write_dataset(self._aggregated(table), self._lake.uri("gold", table))
+
+    def merge_gold(self, table: str) -> None:
+        """Nulls match nothing, so a group with one is deleted and inserted."""
+        merge = lance.dataset(self._lake.uri("gold", table)).merge_insert(GOLD[table])
+        merge = merge.when_matched_update_all().when_not_matched_insert_all()
+        merge.when_not_matched_by_source_delete().execute(self._aggregated(table))
 
     def count(self, uri: str, version: int | None = None) -> int:
         return lance.dataset(uri, version).count_rows()
 
     def close(self) -> None:
         pass
+
+    def _aggregated(self, table: str) -> pa.Table:
+        """The present rows of a table of gold."""
+        silver = lance.dataset(self._lake.silver).to_table([*GOLD[table], *MEASURES[1:]])
+        return aggregate(silver, GOLD[table])
 
     def _joined(self, flights: pa.Table) -> pa.Table:
         return join(flights, {table: self._bronze(table) for table in BRONZE if table != "flights"})

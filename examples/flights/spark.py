@@ -94,11 +94,19 @@ class SparkEngine(Engine):
         LanceTable.forPath(self._spark, self._lake.silver).optimize()
 
     def write_gold(self, table: str) -> None:
-        groups = GOLD[table]
-        silver = self._read(self._lake.silver, columns=", ".join([*groups, *MEASURES[1:]]))
-        measures = "count(*)", "count_if(cancelled)", "avg(dep_delay)", "avg(arr_delay)"
-        named = [sf.expr(sql).alias(name) for sql, name in zip(measures, MEASURES, strict=True)]
-        _append(silver.groupBy(*groups).agg(*named).coalesce(1), self._lake.uri("gold", table))
+        _append(self._aggregated(table), self._lake.uri("gold", table))
+
+    def merge_gold(self, table: str) -> None:
+        gold = LanceTable.forPath(self._spark, self._lake.uri("gold", table)).alias("old")
+        same = " AND ".join(f"old.{group} <=> new.{group}" for group in GOLD[table])
+        (
+            gold.withCommit("the whole year")
+            .merge(self._aggregated(table).alias("new"), same)
+            .whenMatchedUpdateAll()
+            .whenNotMatchedInsertAll()
+            .whenNotMatchedBySourceDelete()
+            .execute()
+        )
 
     def count(self, uri: str, version: int | None = None) -> int:
         options = {} if version is None else {"version": version}
@@ -106,6 +114,14 @@ class SparkEngine(Engine):
 
     def close(self) -> None:
         self._spark.stop()
+
+    def _aggregated(self, table: str) -> DataFrame:
+        """The present rows of a table of gold."""
+        groups = GOLD[table]
+        silver = self._read(self._lake.silver, columns=", ".join([*groups, *MEASURES[1:]]))
+        measures = "count(*)", "count_if(cancelled)", "avg(dep_delay)", "avg(arr_delay)"
+        named = [sf.expr(sql).alias(name) for sql, name in zip(measures, MEASURES, strict=True)]
+        return silver.groupBy(*groups).agg(*named).coalesce(1)
 
     def _joined(self, flights: DataFrame) -> DataFrame:
         """The rows of silver for ``flights``, from the other tables of bronze."""

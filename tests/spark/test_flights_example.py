@@ -25,7 +25,7 @@ def test_without_java_the_same_is_done_and_checked(tmp_path: Path) -> None:
     assert "336,776 flights" in done.stdout
     assert "checked: every result equals" in done.stdout
     assert [line[:5] for line in done.stderr.splitlines()] == [
-        f"[{i}/10]"[:5] for i in range(1, 11)
+        f"[{i}/11]"[:5] for i in range(1, 12)
     ]
     kept = tmp_path / "kept"
     assert sorted(path.name for path in kept.iterdir()) == [

@@ -7,7 +7,6 @@ imports only PySpark; the methods import the rest when they are called.
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, MutableMapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,10 +27,10 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def _brief(method: _Method) -> _Method:
-    """``method``, whose errors of lance-core have a traceback of one line.
+    """``method``, whose errors of lance-core have no traceback.
 
-    Spark shows the traceback before the text of the error. The variable ``LANCE_CORE_TRACEBACK``
-    with the value ``full`` keeps all lines.
+    Spark would show it before the text of the error. The variable ``LANCE_CORE_TRACEBACK`` with the
+    value ``full`` keeps it.
     """
 
     @functools.wraps(method)
@@ -40,10 +39,11 @@ def _brief(method: _Method) -> _Method:
             return method(*arguments, **named)
         except Exception as error:
             arguments, named = (), {}  # The frame would show secrets.
-            is_ours = type(error).__module__ == "lance_core.errors"
-            if not is_ours or os.environ.get("LANCE_CORE_TRACEBACK") == "full":
+            if type(error).__module__ != "lance_core.errors":
                 raise
-            raise error.with_traceback(None) from None
+            from lance_core_spark.brief_errors import shortened_error
+
+            raise shortened_error(error) from None
 
     return call  # type: ignore[return-value]  # the same arguments and result
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
@@ -168,8 +169,19 @@ def test_a_catalog_table_is_explained(spark: SparkSession) -> None:
 
 
 def test_no_table_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(Exception, match=r"no table exists at .*absent"):
+    sentence = r"^\[\w+\] [^:]+: lance_core\.errors\.DatasetNotFoundError: no table exists at .*t"
+    with pytest.raises(AnalysisException, match=sentence) as caught:
         read(spark, tmp_path / "absent")
+    assert "Traceback" not in str(caught.value)
+
+
+def test_an_error_of_a_task_begins_with_a_sentence(spark: SparkSession, tmp_path: Path) -> None:
+    dataset = lance_core.write_dataset(pa.table({"n": range(9)}), tmp_path / "t")
+    file = tmp_path / "t" / "data" / dataset.get_fragments()[0].data_files()[0].path
+    file.write_bytes(file.read_bytes()[:40])
+    sentence = r"^An exception .*:\nlance_core\.errors\.CorruptFileError: file 'data/\w+\.lance'"
+    with pytest.raises(PySparkException, match=sentence):
+        read(spark, tmp_path / "t").collect()
 
 
 def test_an_empty_table_is_read(spark: SparkSession, tmp_path: Path) -> None:

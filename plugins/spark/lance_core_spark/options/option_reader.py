@@ -145,9 +145,10 @@ class OptionReader:
                 )
             if name in _UNSUPPORTED:
                 raise UnsupportedFeatureError(f"the option {name!r} is not supported yet")
+            near = did_you_mean(name, self._known)
+            names = "" if near else f" Options are {', '.join(sorted(self._known))}."
             raise InvalidInputError(
-                f"unknown option {name!r}{did_you_mean(name, self._known)}. Options are "
-                f"{', '.join(sorted(self._known))}; an option of the store is given as "
+                f"unknown option {name!r}{near or '.'}{names} An option of the store is given as "
                 f"'{STORAGE_PREFIX}{name}'"
             )
 

@@ -22,6 +22,7 @@ from pyspark.sql.types import StructType
 import lance_core
 from lance_core.errors import InvalidInputError
 from lance_core.hookspecs.concurrency import num_processors
+from lance_core_spark.brief_errors import brief, brief_rows
 from lance_core_spark.options.read_options import LanceReadOptions
 from lance_core_spark.scan import partitions as planning
 from lance_core_spark.scan.row_bytes import row_bytes
@@ -96,6 +97,7 @@ class LanceReader(DataSourceReader):
         """The maximum rows of a batch, which `partitions` computes from the size of rows."""
         return self._batch_rows
 
+    @brief
     def partitions(self) -> list[InputPartition]:
         splits = self._splits()
         if splits is None:
@@ -153,6 +155,7 @@ class LanceReader(DataSourceReader):
         filtered = [f for f in schema if f.name in condition and f.name not in names]
         return row_bytes(fragments, schema, [*self._schema, *filtered])
 
+    @brief_rows
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         names = self._schema.names
         # The reader computes the fragment id unless a stored column has its name.
@@ -199,6 +202,7 @@ class RowCountReader(LanceReader):
             raise InvalidInputError("a read with the option 'count_only' has one column, 'count'")
         super().__init__(table, version, StructType([]), options)
 
+    @brief_rows
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         rows = self._scanner(partition, []).count_rows()
         field = pa.field("count", pa.int64(), COUNT_SCHEMA["count"].nullable)

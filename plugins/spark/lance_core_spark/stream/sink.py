@@ -17,6 +17,7 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from pyspark.sql.types import StructType
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core_spark.brief_errors import brief
 from lance_core_spark.options.data_source_options import DataSourceOptions
 from lance_core_spark.options.write_options import IF_EXISTS
 from lance_core_spark.write.idempotent_commit import CommitKey
@@ -77,12 +78,14 @@ class LanceStreamWriter(DataSourceStreamArrowWriter):
         self._overwrite = overwrite
         self._plan = plan_write(options, schema, overwrite, options.table.open_if_exists())
 
+    @brief
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenBatch:
         context = TaskContext.get()
         query_id = None if context is None else context.getLocalProperty(_SPARK_QUERY_ID)
         written = LanceWriter(self._plan).write(iterator)
         return WrittenBatch(written.fragments, self._plan.read_version, query_id)
 
+    @brief
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Commit a micro-batch, unless it is committed already; then remove its files.
 

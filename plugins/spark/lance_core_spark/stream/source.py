@@ -14,6 +14,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from lance_core_spark.brief_errors import brief, brief_rows
 from lance_core_spark.options.data_source_options import DataSourceOptions
 from lance_core_spark.stream.admission import Allowance, default_limit
 from lance_core_spark.stream.offset import StreamOffset
@@ -34,6 +35,7 @@ class LanceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._history = self._rows.history
         self._last: StreamOffset | None = None
 
+    @brief
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         return self._history.first_offset().to_json()
 
@@ -44,6 +46,7 @@ class LanceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Take no version after the newest one of now."""
         self._last = self._newest()
 
+    @brief
     def latestOffset(self, start: Mapping[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """The end of the next micro-batch: as many rows as ``limit`` and the options allow."""
         offset = StreamOffset.of(start)
@@ -70,6 +73,7 @@ class LanceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
         return self._newest().to_json()
 
+    @brief
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[InputPartition]:
         """The tasks for the rows between two offsets."""
         first, last = StreamOffset.of(start), StreamOffset.of(end)
@@ -79,6 +83,7 @@ class LanceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return []
         return self._rows.partitions(first, last)
 
+    @brief_rows
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self._rows.read(partition)
 

@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 
 from lance_core.errors import DatasetNotFoundError, InvalidInputError
 from lance_core.hookspecs.concurrency import num_processors
+from lance_core_spark.brief_errors import brief, brief_rows
 from lance_core_spark.options.data_source_options import DataSourceOptions
 from lance_core_spark.scan.partitions import (
     FragmentSize,
@@ -79,6 +80,7 @@ class VersionReader:
         ]
         return list(_partitions(versions, first, last, _partition_rows(versions, self._options)))
 
+    @brief_rows
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition, in order."""
         assert isinstance(partition, StreamPartition)
@@ -105,11 +107,13 @@ class ChangeReader(DataSourceReader):
         options.stream.check_batch()
         self._rows = VersionReader(options, schema)
 
+    @brief
     def partitions(self) -> list[InputPartition]:
         first = self._rows.history.first_offset()
         last = self._rows.history.last_offset(first)
         return self._rows.partitions(first, last) or [StreamPartition(())]
 
+    @brief_rows
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self._rows.read(partition)
 

@@ -25,6 +25,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.fragment import FragmentMetadata, discard_fragments
+from lance_core_spark.brief_errors import brief_rows
 from lance_core_spark.job_progress import job_description, row_progress
 from lance_core_spark.table.change_task import (
     ADDRESS,
@@ -138,6 +139,7 @@ class AddColumnsTask:
     columns: pa.Schema
     count: Accumulator[int] | None = None
 
+    @brief_rows
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         limit_threads_to_task()
         added: list[FragmentMetadata] = []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from lance_core_spark.brief_errors import brief_rows
 from lance_core_spark.table.aggregate_states import Grouping
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
 from lance_core_spark.task_threads import limit_threads_to_task
@@ -44,6 +45,7 @@ class AggregateTask:
     positions: tuple[tuple[int, ...], ...]
     schema: pa.Schema
 
+    @brief_rows
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         limit_threads_to_task()
         for batch in batches:

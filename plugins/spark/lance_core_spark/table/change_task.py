@@ -24,6 +24,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.fragment import RowChanges
+from lance_core_spark.brief_errors import brief_rows
 from lance_core_spark.table.numbered_columns import numbered
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
 from lance_core_spark.task_threads import limit_threads_to_task
@@ -48,6 +49,7 @@ class ChangeTask:
     columns: pa.Schema
     count: Accumulator[int] | None = None
 
+    @brief_rows
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         first = next((batch for batch in batches if batch.num_rows), None)
         if first is None:

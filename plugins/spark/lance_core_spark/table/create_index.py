@@ -29,6 +29,7 @@ from lance_core.errors import (
 from lance_core.hookspecs.indices import IndexNotWrittenError, TooFewRowsError
 from lance_core.hookspecs.options import Secret, hide_secrets
 from lance_core.indices import Index, IndexConfig, IndexFile
+from lance_core_spark.brief_errors import brief_rows
 from lance_core_spark.job_progress import context_of, job_description, row_progress
 from lance_core_spark.table.change_task import RESULT, report, reports
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
@@ -207,6 +208,7 @@ class IndexTask:
     groups: list[list[int]]
     count: Accumulator[int] | None = None
 
+    @brief_rows
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         limit_threads_to_task()
         for batch in batches:

@@ -17,6 +17,7 @@ from pyspark.sql import types as st
 
 import lance_core
 from lance_core.hookspecs.concurrency import num_processors
+from lance_core_spark.brief_errors import brief_rows
 from lance_core_spark.table.expressions import Expression
 from lance_core_spark.table.numbered_columns import numbered_type, renamed
 from lance_core_spark.table.target import Target
@@ -129,6 +130,7 @@ class KeySearch:
     rows: pa.ChunkedArray
     schema: pa.Schema
 
+    @brief_rows
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         limit_threads_to_task()
         dataset = open_version(self.table, self.version)

@@ -20,6 +20,7 @@ from lance_core.engines import as_filter
 from lance_core.errors import ColumnNotFoundError, InvalidInputError, InvalidTypeError
 from lance_core.hookspecs.arrays import from_numpy
 from lance_core.hookspecs.options import Secret, hide_secrets, hint, shortened
+from lance_core_spark.brief_errors import brief_rows
 from lance_core_spark.table.joined_columns import check_names, position_of, table_fields
 from lance_core_spark.table.numbered_columns import numbered, numbered_type, renamed
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
@@ -144,6 +145,7 @@ class LookupTask:
     schema: pa.Schema
     filter: str | None = None
 
+    @brief_rows
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         limit_threads_to_task()
         for rows in _gathered(batches):

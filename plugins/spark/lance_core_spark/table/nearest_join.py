@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 import lance_core
 from lance_core.errors import ColumnNotFoundError, InvalidTypeError
 from lance_core.hookspecs.options import Secret, hide_secrets, shortened
+from lance_core_spark.brief_errors import brief_rows
 from lance_core_spark.table.joined_columns import check_names, position_of, table_fields
 from lance_core_spark.table.numbered_columns import numbered, numbered_type, renamed
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
@@ -129,6 +130,7 @@ class NearestTask:
     returned: tuple[str, ...]
     schema: pa.Schema
 
+    @brief_rows
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         limit_threads_to_task()
         for batch in batches:

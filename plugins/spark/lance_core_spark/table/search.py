@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lance_core.errors import InvalidInputError
 from lance_core.hookspecs.options import Secret, hide_secrets
+from lance_core_spark.brief_errors import brief_rows
 from lance_core_spark.table.numbered_columns import numbered_type, renamed
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
 from lance_core_spark.task_threads import limit_threads_to_task
@@ -84,6 +85,7 @@ class SearchTask:
     returned: tuple[str, ...]
     schema: pa.Schema
 
+    @brief_rows
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         limit_threads_to_task()
         for _ in batches:

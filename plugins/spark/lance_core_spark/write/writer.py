@@ -21,6 +21,7 @@ from lance_core.errors import (
     OutcomeUnknownError,
 )
 from lance_core.fragment import FragmentMetadata, discard_fragments
+from lance_core_spark.brief_errors import brief
 from lance_core_spark.table_ref import TableRef
 from lance_core_spark.task_threads import limit_threads_to_task
 from lance_core_spark.types.convert import convert_batch
@@ -43,6 +44,7 @@ class LanceWriter(DataSourceArrowWriter):
     def __init__(self, plan: WritePlan) -> None:
         self._plan = plan
 
+    @brief
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenFragments:
         if self._plan.is_skipped:
             return WrittenFragments()
@@ -64,6 +66,7 @@ class LanceWriter(DataSourceArrowWriter):
                     condition.check(rows)
                 yield rows
 
+    @brief
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Commit the fragments of all tasks as one version.
 
