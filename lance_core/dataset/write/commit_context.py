@@ -43,7 +43,7 @@ def in_context(
     context = _CURRENT.get()
     if context is None or isinstance(transaction.operation, ReserveFragments):
         return transaction, options
-    properties = context.properties | transaction.properties
+    properties = {**context.properties, **transaction.properties}
     is_committed = options.is_committed or context.is_committed
     changed = replace(transaction, properties=properties)
     return changed, replace(options, is_committed=is_committed)

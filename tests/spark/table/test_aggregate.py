@@ -24,6 +24,7 @@ from lance_core.errors import (
 )
 from lance_core_spark import LanceTable, aggregate
 from lance_core_spark.table import aggregate_task
+from lance_core_spark.table.aggregate_functions import FUNCTIONS
 from lance_core_spark.table.aggregate_states import Grouping, State
 from tests.spark.conftest import read
 from tests.spark.stream.micro_batches import append
@@ -218,6 +219,14 @@ def test_sums_do_not_overflow_unnoticed(spark: SparkSession, tmp_path: Path) -> 
     with pytest.raises(PySparkException, match="the sum 's' is not a bigint"):
         aggregate(spark, path, [], {"s": ("sum", "long")}).collect()
     huge = pa.array([10**38 - 1] * 3, pa.decimal128(38, 0))
+    parts = spark.createDataFrame([(Decimal(10**38 - 1),)] * 3, "x decimal(38,0)")
+    total = FUNCTIONS["sum"]("s", 0, huge.type).final([sf.col("x")])
+    spark.conf.set("spark.sql.ansi.enabled", "false")  # Spark's own sum is null.
+    try:
+        with pytest.raises(PySparkException, match=r"'s' does not fit into decimal\(38,0\)"):
+            parts.agg(total).collect()
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
     with pytest.raises(InvalidInputError, match="a sum does not fit into decimal128"):
         Grouping((), (State.sum_of(0, huge.type),)).group([huge], 3)
 

@@ -39,12 +39,24 @@ def _sum(name: str, column: int | None, values: pa.DataType) -> Aggregate:
         if pa.types.is_floating(values):
             return total
         if pa.types.is_decimal(values):
-            return total.cast(_sum_type(values))
+            return _decimal_sum(name, columns[0], values)
         fits = total.isNull() | total.between(-MAX_BIGINT - 1, MAX_BIGINT)
         message = sf.lit(f"the sum {name!r} is not a bigint: sum decimals instead")
         return sf.when(fits, total).otherwise(sf.raise_error(message)).cast("bigint")
 
     return Aggregate((state,), final)
+
+
+def _decimal_sum(name: str, sums: Column, values: pa.DataType) -> Column:
+    """The sum of partial sums in the type that Spark has for it.
+
+    Without ``spark.sql.ansi.enabled`` Spark makes nulls of sums that do not fit; here they are
+    errors.
+    """
+    total = sf.sum(sums).cast(_sum_type(values))
+    is_lost = total.isNull() & (sf.count(sums) > 0)
+    message = sf.lit(f"the sum {name!r} does not fit into {_sum_type(values).simpleString()}")
+    return sf.when(is_lost, sf.raise_error(message)).otherwise(total)
 
 
 def _avg(name: str, column: int | None, values: pa.DataType) -> Aggregate:
@@ -53,10 +65,10 @@ def _avg(name: str, column: int | None, values: pa.DataType) -> Aggregate:
     states = (State.sum_of(column, values), State("count", column, pa.int64()))
 
     def final(columns: Sequence[Column]) -> Column:
-        total, count = sf.sum(columns[0]), sf.nullif(sf.sum(columns[1]), sf.lit(0))
+        count = sf.nullif(sf.sum(columns[1]), sf.lit(0))
         if pa.types.is_decimal(values):
-            return _decimal_avg(total.cast(_sum_type(values)), count, values)
-        return total.cast("double") / count
+            return _decimal_avg(_decimal_sum(name, columns[0], values), count, values)
+        return sf.sum(columns[0]).cast("double") / count
 
     return Aggregate(states, final)
 
