@@ -23,9 +23,9 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core_spark import LanceTable, aggregate
-from lance_core_spark.table import aggregate_task
-from lance_core_spark.table.aggregate_functions import FUNCTIONS
-from lance_core_spark.table.aggregate_states import Grouping, State
+from lance_core_spark.table.aggregates import task as aggregate_task
+from lance_core_spark.table.aggregates.functions import FUNCTIONS
+from lance_core_spark.table.aggregates.states import Grouping, State
 from tests.spark.conftest import read
 from tests.spark.stream.micro_batches import append
 

@@ -20,10 +20,10 @@ from lance_core.hookspecs.options import Secret, hide_secrets, hint
 from lance_core_spark.options.read_options import LanceReadOptions
 from lance_core_spark.scan.reader import LanceReader
 from lance_core_spark.scan.schema import read_schema
-from lance_core_spark.table.aggregate_from_indices import states_from_indices
-from lance_core_spark.table.aggregate_functions import FUNCTIONS, Aggregate
-from lance_core_spark.table.aggregate_states import Grouping
-from lance_core_spark.table.aggregate_task import AggregateTask, KnownRow
+from lance_core_spark.table.aggregates.from_indices import states_from_indices
+from lance_core_spark.table.aggregates.functions import FUNCTIONS, Aggregate
+from lance_core_spark.table.aggregates.states import Grouping
+from lance_core_spark.table.aggregates.task import AggregateTask, KnownRow
 from lance_core_spark.table.expressions import quoted
 from lance_core_spark.table.numbered_columns import numbered_type
 from lance_core_spark.table_ref import TableRef, TableVersion, keep_open

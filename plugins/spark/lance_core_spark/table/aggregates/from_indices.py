@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import lance_core
 from lance_core.engines import as_filter
 from lance_core.errors import LanceError
-from lance_core_spark.table.aggregate_states import State
+from lance_core_spark.table.aggregates.states import State
 from lance_core_spark.types.convert import convert
 
 ORDERED = "BTree"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lance_core_spark.brief_errors import brief_rows
-from lance_core_spark.table.aggregate_states import Grouping
+from lance_core_spark.table.aggregates.states import Grouping
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
 from lance_core_spark.task_threads import limit_threads_to_task
 from lance_core_spark.types.convert import convert_batch, split_batch

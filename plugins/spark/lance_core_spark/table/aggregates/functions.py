@@ -11,7 +11,7 @@ from pyspark.sql import Column
 from pyspark.sql import types as st
 
 from lance_core.errors import InvalidTypeError
-from lance_core_spark.table.aggregate_states import MAX_DIGITS, State
+from lance_core_spark.table.aggregates.states import MAX_DIGITS, State
 
 MAX_BIGINT = (1 << 63) - 1
 
