@@ -207,8 +207,7 @@ class RefConflictError(LanceError, ValueError, OSError):
 class BasePathRefusedError(LanceError, PermissionError):
     """A table refers to files at ``base_path``, outside of its root, without the caller's consent.
 
-    No request and no credentials were sent to ``base_path``. The message names the option that
-    allows the path.
+    No request and no credentials were sent there. The message names the option that allows it.
     """
 
     def __init__(self, message: str, base_path: str = "") -> None:
@@ -219,8 +218,8 @@ class BasePathRefusedError(LanceError, PermissionError):
 class CorruptFileError(LanceError, ValueError, OSError):
     """Stored bytes contradict the format.
 
-    ``path`` is the path of the file ("" if unknown), ``offset`` is in bytes from the start of the
-    file (None if unknown), ``field`` is a dotted field path or a message field ("" if unknown).
+    ``path``: of the file ("" if unknown). ``offset``: in bytes from its start (None if unknown).
+    ``field``: a dotted field path or a message field ("" if unknown).
     """
 
     def __init__(
@@ -236,8 +235,7 @@ class CorruptFileError(LanceError, ValueError, OSError):
         self.offset = offset
         self.field = field
         self.message = _placed(reason, path, offset, field)
-        # Tracebacks end with it; texts of errors do not have it.
-        self.add_note("lance-core verify TABLE (extra cli) says what is damaged, and what to do")
+        self.add_note("lance-core verify TABLE (extra cli) says what is damaged")
 
     def at(self, path: str = "", offset: int | None = None, field: str = "") -> CorruptFileError:
         """A copy of this error; the arguments fill in attributes that are not set yet."""

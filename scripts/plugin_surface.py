@@ -26,7 +26,7 @@ TABLE = re.compile(r"(<!-- surface: (?P<module>[\w.]+) -->\n).*?(<!-- end -->)",
 KINDS = (
     *("stores", "commits", "encodings", "indices", "searches", "analyzers", "file_versions"),
     *("functions", "kernels", "options", "concurrency", "arrays", "json_values", "native_loops"),
-    *("stored_pages", "namespaces", "tools", "commands"),
+    *("stored_pages", "namespaces", "tools", "commands", "observers"),
 )
 """The modules of `lance_core.hookspecs`."""
 

@@ -8,6 +8,7 @@ deletions, transaction, manifest.
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Iterator
 
 from lance_core.commits.ancestry import Doubt, is_in_history
@@ -42,6 +43,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.lazy_dataclass import replace
+from lance_core.observation import OBSERVERS, count, traced
 from lance_core.store.base import ObjectStore
 from lance_core.table.manifest.file import ManifestFile, serialize_manifest_file
 from lance_core.table.paths import DETACHED, VERSIONS, transaction_path
@@ -69,6 +71,8 @@ MAX_LOSSES = 3
 """How often the same version may be lost to another writer. A table that is dropped and made again
 then explains one loss more; after that, the handler does not see versions that exist."""
 
+_LOG = logging.getLogger("lance_core.commits")
+
 _CONCLUSIONS = (CommitError, DatasetExistsError, DatasetNotFoundError)
 """Errors that state the outcome of a commit themselves."""
 
@@ -94,7 +98,29 @@ def commit_transaction(
     the table to create exists, `DatasetNotFoundError` if the table to change does not exist. After
     a manifest was sent, every other failure is a `CommitError`.
     """
-    return _Attempts(handler, store, transaction, base, options, environment).run()
+    attempts = _Attempts(handler, store, transaction, base, options, environment)
+    return _observed(attempts, transaction) if OBSERVERS else attempts.run()
+
+
+def _observed(attempts: _Attempts, transaction: Transaction) -> Version:
+    """What ``attempts`` comes to, reported to observers."""
+    operation, outcome = type(transaction.operation).__name__, "failed"
+    with traced("lance.commit", operation=operation) as results:
+        try:
+            version = attempts.run()
+            outcome, results["version"] = "committed", version.location.version
+        except CommitUnknownError:
+            outcome = "unknown"
+            raise
+        except (CommitConflictError, DatasetExistsError):
+            outcome = "conflict"
+            raise
+        finally:
+            results.update({"outcome": outcome, "retries": attempts.retries})
+            count("lance.commits", operation=operation, outcome=outcome)
+            if attempts.retries:
+                count("lance.commit.retries", attempts.retries, operation=operation)
+    return version
 
 
 class _Attempts:
@@ -116,6 +142,8 @@ class _Attempts:
         self._caught_up = CatchUp(handler, store, transaction, base, options)
         self._options = options
         self._environment = environment
+        self.retries = 0
+        """Attempts after the first."""
         self._written: bytes | None = None
         """Content of the transaction file after it was written."""
         self._was_sent = False
@@ -176,8 +204,11 @@ class _Attempts:
                 attempt_elapsed = self._environment.stopwatch()
                 made = self._attempt()
             if made is not None:
+                _LOG.debug("committed version %d", made.location.version)
                 return made
             attempts += 1
+            self.retries = min(attempts, self._options.max_retries)
+            _LOG.info("attempt %d of a commit was too late", attempts)
             pauses = attempts - PROMPT_RETRIES if self._faster is not None else attempts
             if pauses > 0 and attempts <= self._options.max_retries:
                 limit = min(pauses * max(attempt_elapsed(), MIN_PAUSE), MAX_PAUSE)

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from lance_core.concurrency.fork_safe import ForkSafeLock, living
 from lance_core.concurrency.turns import leave_turn
+from lance_core.observation import OBSERVERS, count
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -46,7 +47,8 @@ class LruCache(Generic[K, V]):
     always kept, except with a ``capacity`` of 0. A forked child inherits the items of its parent,
     or, with ``parents_only``, none, because it must not use the parent's connections. With
     ``made_once``, threads that request the same item concurrently wait for the thread that creates
-    it; creating an item must not request the same item.
+    it; creating an item must not request the same item. Requests of a cache with a ``name`` are
+    reported to observers.
     """
 
     def __init__(
@@ -56,8 +58,10 @@ class LruCache(Generic[K, V]):
         *,
         parents_only: bool = False,
         made_once: bool = False,
+        name: str = "",
     ) -> None:
         self._capacity = capacity
+        self._name = name
         self._weight = weight
         self._total = 0
         self._items: OrderedDict[K, V] = OrderedDict()
@@ -82,6 +86,8 @@ class LruCache(Generic[K, V]):
 
     def get(self, key: K, make: Callable[[], V]) -> V:
         """The item for ``key``; creates a missing item outside the lock."""
+        if OBSERVERS and self._name:
+            count("lance.cache.requests", cache=self._name, hit=key in self._items)
         with self._lock:
             # Twice and not thrice: the hash of a key may be Python code.
             stored: Any = self._items.get(key, _MISSING)

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import pyarrow as pa
 
 from lance_core.dataset.arrow_class import ArrowInstance
-from lance_core.dataset.read.planned_scan import measured, planned_scan, planned_table, report
+from lance_core.dataset.read.planned_scan import (
+    is_measured,
+    measured,
+    planned_scan,
+    planned_table,
+    reported,
+)
 from lance_core.dataset.read.scan_metrics import ScanMetrics
 from lance_core.dataset.read.scan_options import BLOBS_AS_BYTES, ScanOptions, not_negative
 from lance_core.dataset.read.sources.row_positions import Indices, as_indices
@@ -81,14 +87,12 @@ class LanceScanner(ArrowInstance):
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The result as record batches; memory does not depend on the size of the table."""
-        if self._options.scan_stats_callback is None:
-            return self._scan.batches()
-        return self._reported_batches()
+        return self._reported_batches() if is_measured(self._scan) else self._scan.batches()
 
     def _reported_batches(self) -> Iterator[pa.RecordBatch]:
         planned = measured(self._scan)
-        yield from planned.batches()
-        report(planned)
+        with reported(planned):
+            yield from planned.batches()
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The result as an Arrow stream."""

@@ -151,9 +151,10 @@ def lance_namespaces() -> Iterable[NamespaceSpec]:
 def lance_tools() -> Iterable[ToolSpec]:
     """What users import from modules of the core, by its name: ways to work on a table.
 
-    The core itself calls two. ``Compaction``: `LanceDataset.optimize` calls its ``execute`` and
-    ``verify``. ``notebook_html``: a function that returns what notebooks show of a dataset. A tool
-    is written with `lance_core.maintenance`.
+    The core itself calls three. ``Compaction``: `LanceDataset.optimize` calls its ``execute`` and
+    ``verify``. ``notebook_html``: a function that returns what notebooks show of a dataset.
+    ``new_observer``: a function that returns an `Observer` of `lance_core.hookspecs.observers`;
+    several plugins may have one. Other tools are written with `lance_core.maintenance`.
     """
     return ()
 

@@ -5,17 +5,6 @@ missing.
 """
 
 EXTRAS = (
-    *(
-        "arrays",
-        "azure",
-        "cli",
-        "compaction",
-        "dynamodb",
-        "fsspec",
-        "functions",
-        "gcs",
-        "indices",
-        "kernels",
-    ),
-    *("legacy", "lease", "namespace", "s3", "spark", "sql", "text", "vector"),
+    *("arrays", "azure", "cli", "compaction", "dynamodb", "fsspec", "functions", "gcs", "indices"),
+    *("kernels", "legacy", "lease", "namespace", "otel", "s3", "spark", "sql", "text", "vector"),
 )

@@ -115,6 +115,7 @@ KNOWN_PLUGINS = (
         ),
         namespaces=("dir", "rest"),
     ),
+    KnownPlugin("otel", tools=("new_observer",)),
     KnownPlugin("s3", ("s3", "s3a", "s3n")),
     KnownPlugin("spark"),
     KnownPlugin("sql", handlers=("sql",)),

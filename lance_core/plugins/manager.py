@@ -17,6 +17,7 @@ from lance_core.encodings.version import FileVersion, FileVersionSpec
 from lance_core.errors import InvalidInputError
 from lance_core.function_spec import SqlFunctionSpec
 from lance_core.imports.on_demand import lazy_module, without_collections
+from lance_core.imports.provided_names import ToolSpec
 from lance_core.index.spec import IndexTypeSpec, SearchSpec, plain_index_type
 from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins.checked_results import is_of_this_project
@@ -226,6 +227,10 @@ class PluginManager:
         what, offers = "the tool", self._all().tools
         spec = self._only(what, name, offers, lambda: known_plugins.EXTRA_OF_TOOL)
         return resolve_factory(spec.path, f"{what} {name!r}")
+
+    def tool_specs(self, name: str) -> list[ToolSpec]:
+        """The descriptors of all tools of this ``name``, which several plugins may provide."""
+        return [spec for _, spec in self._all().tools.get(name, ())]
 
     def command(self, name: str) -> Command:
         """The command ``name`` of ``lance-core``.

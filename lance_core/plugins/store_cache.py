@@ -14,6 +14,7 @@ from lance_core.errors import InvalidInputError
 from lance_core.imports.on_demand import lazy_module
 from lance_core.plugins.factories import call_factory, checked
 from lance_core.plugins.manager import get_manager
+from lance_core.plugins.observers import observed
 from lance_core.plugins.offers import plain_name
 from lance_core.store.base import ObjectStore, StoreCapabilities
 from lance_core.store.secret import (
@@ -112,7 +113,7 @@ def _open(spec: ObjectStoreSpec, url: StoreUrl, options: Options) -> ObjectStore
     what = f"store {spec.name!r} of {get_manager().provider_of(spec)}"
     wrapped = wrap_secrets(options, spec.secret_options)
     store = call_factory(what, url, wrapped, lambda: spec.open(url, options))
-    return checked(store, what, url, wrapped)
+    return observed(checked(store, what, url, wrapped), url.scheme)
 
 
 def _check_options(

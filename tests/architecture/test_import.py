@@ -31,6 +31,7 @@ IMPORTS_IN_FUNCTIONS = {
     "lance_core.table.indices.index_coverage": "each commit loads it, few tables need the module",
     "lance_core.table.manifest.manifest": "only the schemas of wide tables need the module",
     "pyspark_lance.data_source": "an error while it is imported would hide all data sources",
+    "lance_core_otel.providers": "OpenTelemetry, only where an application uses it",
 }
 """Modules whose functions import modules of this project, each with the reason.
 

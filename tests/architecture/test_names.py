@@ -30,6 +30,7 @@ PARTICIPLES = {
 
 MIN_LINES = 40
 SMALL = {
+    "lance_core.dataset.read.scan_reports": "only scans that are observed need it",
     "lance_core.datafile.container_messages": "generated messages, which plugins may not import",
     "lance_core.encodings.layout_messages": "generated messages, which plugins may not import",
     "lance_core.dataset.maintenance.drop": "a verb of its own",

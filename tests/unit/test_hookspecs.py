@@ -23,6 +23,7 @@ from lance_core.hookspecs import (
     kernels,
     namespaces,
     native_loops,
+    observers,
     options,
     searches,
     stored_pages,
@@ -46,6 +47,7 @@ PARTS = {
     kernels: {"encodings", "store", "file_version"},
     namespaces: {"store"},
     native_loops: set(),
+    observers: set(),
     options: {"store"},
     stored_pages: {"datafile", "table", "encodings", "schema", "store", "file_version"},
     analyzers: {"index", "datafile", "table", "encodings", "schema", "store", "file_version"},
@@ -57,7 +59,7 @@ PARTS = {
 
 SHARED = {
     *("_pb", "_version", "byte_ranges", "concurrency", "dataset", "error_texts", "errors"),
-    *("fast_paths", "hookspecs", "imports", "lazy_dataclass"),
+    *("fast_paths", "hookspecs", "imports", "lazy_dataclass", "observation"),
 }
 """What any of them may import; of `dataset`, only the functions that import it on demand."""
 

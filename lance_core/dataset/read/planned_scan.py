@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,11 +17,12 @@ from lance_core.dataset.read.scan_options import plan_scan
 from lance_core.encodings.arrow.zero_column_tables import sliced
 from lance_core.imports.on_demand import lazy_module
 from lance_core.lazy_dataclass import dataclass
+from lance_core.observation import OBSERVERS, traced
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from lance_core.dataset.read import plan_text, search_scan
+    from lance_core.dataset.read import plan_text, scan_reports, search_scan
     from lance_core.dataset.read.plan import ScanPlan
     from lance_core.dataset.read.scan_options import ScanOptions
     from lance_core.dataset.read.sources import scan_splits
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from lance_core.dataset.snapshot.snapshot import Snapshot
 else:
     plan_text = lazy_module("lance_core.dataset.read.plan_text")
+    scan_reports = lazy_module("lance_core.dataset.read.scan_reports")
     scan_splits = lazy_module("lance_core.dataset.read.sources.scan_splits")
     search_scan = lazy_module("lance_core.dataset.read.search_scan")
 
@@ -90,23 +93,40 @@ def planned_scan(snapshot: Snapshot, options: ScanOptions) -> PlannedScan:
 
 
 def planned_table(planned: PlannedScan) -> pa.Table:
-    """The whole result; calls the user's ``scan_stats_callback``, if any."""
-    if planned.options.scan_stats_callback is None:
+    """The whole result; see `reported`."""
+    if not is_measured(planned):
         return planned.table()
     planned = measured(planned)
-    table = planned.table()
-    report(planned)
-    return table
+    with reported(planned):
+        return planned.table()
+
+
+def is_measured(planned: PlannedScan) -> bool:
+    """True if the user wants statistics, or an observer gets reports."""
+    return bool(OBSERVERS) or planned.options.scan_stats_callback is not None
 
 
 def measured(planned: PlannedScan) -> PlannedScan:
-    """``planned`` with new metrics if the user wants statistics."""
-    if planned.options.scan_stats_callback is None:
-        return planned
+    """``planned`` with new metrics."""
     return planned.with_plan(replace(planned.plan, metrics=ScanMetrics()))
 
 
-def report(planned: PlannedScan) -> None:
+@contextmanager
+def reported(planned: PlannedScan) -> Iterator[None]:
+    """Report the scan in a block to observers; call the user's ``scan_stats_callback`` after it."""
+    if not OBSERVERS:
+        yield
+    else:
+        with traced("lance.scan", is_current=False) as results:
+            try:
+                yield
+            finally:
+                metrics = planned.plan.metrics
+                results.update(scan_reports.counted(metrics) if metrics is not None else {})
+    _call_back(planned)
+
+
+def _call_back(planned: PlannedScan) -> None:
     """Call the user's ``scan_stats_callback``, if any, after a scan; log its errors."""
     callback, metrics = planned.options.scan_stats_callback, planned.plan.metrics
     if callback is None or metrics is None:

@@ -80,17 +80,19 @@ class Session:
     def indices(self) -> LruCache[tuple[ObjectStore, int], OpenIndex]:
         """Open indices by store and the number of their UUID."""
         limit = self._limits[0]
-        return LruCache(MAX_INDEX_BYTES if limit is None else limit, _nbytes, made_once=True)
+        return LruCache(
+            MAX_INDEX_BYTES if limit is None else limit, _nbytes, made_once=True, name="indices"
+        )
 
     @cached_property
     def readers(self) -> LruCache[tuple[ObjectStore, str | None, str, int | None], FileReader]:
         """Open data files by store, base path, path and size."""
-        return self._metadata_cache(MAX_READER_BYTES)
+        return self._metadata_cache(MAX_READER_BYTES, "data files")
 
     @cached_property
     def joined(self) -> LruCache[tuple[ObjectStore, str | None, tuple[str, ...]], JoinedFiles]:
         """Joined data files by store, base path and paths."""
-        return self._metadata_cache(MAX_JOINED_BYTES)
+        return self._metadata_cache(MAX_JOINED_BYTES, "joined files")
 
     @cached_property
     def small_files(self) -> SmallFiles:
@@ -100,17 +102,17 @@ class Session:
     @cached_property
     def deletions(self) -> LruCache[tuple[ObjectStore, str | None, str], npt.NDArray[np.uint32]]:
         """Offsets of deleted rows by store, base path and path."""
-        return self._metadata_cache(MAX_DELETION_BYTES)
+        return self._metadata_cache(MAX_DELETION_BYTES, "deletions")
 
     @cached_property
     def row_ids(self) -> LruCache[bytes, RowIdSequence]:
         """Sequences of row ids by their serialized form."""
-        return self._metadata_cache(MAX_ROW_ID_BYTES)
+        return self._metadata_cache(MAX_ROW_ID_BYTES, "row ids")
 
     @cached_property
     def row_versions(self) -> LruCache[bytes, RowVersions]:
         """Versions of rows by their serialized form."""
-        return self._metadata_cache(MAX_ROW_ID_BYTES)
+        return self._metadata_cache(MAX_ROW_ID_BYTES, "row versions")
 
     def size_bytes(self) -> int:
         """An estimate of the bytes in the caches; indices count as if they were loaded."""
@@ -122,8 +124,8 @@ class Session:
         limit = self._limits[1]
         return default if limit is None else min(default, limit)
 
-    def _metadata_cache(self, limit: int) -> LruCache[Any, Any]:
-        return LruCache(self._metadata_limit(limit), _nbytes, made_once=True)
+    def _metadata_cache(self, limit: int, name: str) -> LruCache[Any, Any]:
+        return LruCache(self._metadata_limit(limit), _nbytes, made_once=True, name=name)
 
     def __copy__(self) -> Session:
         return self

@@ -27,6 +27,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.hookspecs.concurrency import ForkSafeLock, backoff
+from lance_core.hookspecs.observers import OBSERVERS, count
 from lance_core_remote.client import Failure, RequestError
 from lance_core_remote.settings import RemoteSettings
 
@@ -192,6 +193,9 @@ class _Attempts:
         pause = self._pause(error)
         if pause is None:
             raise self._outcome(error)
+        if OBSERVERS:
+            service, failure = self._sender.service.name, error.failure.value
+            count("lance.store.retries", service=service, failure=failure)
         self._sender.waiting.sleep(pause)
 
     def _pause(self, error: RequestError) -> float | None:

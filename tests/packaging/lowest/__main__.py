@@ -63,6 +63,27 @@ assert table.count_rows("upper(text) = 'ROW 11' AND length(kind) = 6") == 1
 """
 """What is asserted after a program of the functions."""
 
+CLI = """
+from lance_core.cli import main
+assert main(["inspect", "t.lance", "--html", "t.html"]) == 0
+assert main(["verify", "t.lance"]) == 0
+"""
+"""Looks at what the program of a table has written."""
+
+OTEL = """
+import lance_core as lance
+from lance_core.observation import OBSERVERS
+from opentelemetry import metrics
+
+class Meters(metrics.NoOpMeterProvider):
+    pass
+
+metrics.set_meter_provider(Meters())
+assert lance.dataset("t.lance").to_table().num_rows == 2000
+assert [type(each).__name__ for each in OBSERVERS] == ["OpenTelemetryObserver"]
+"""
+"""Reports to a provider of an application."""
+
 TEXT = """
 import os, lance_core as lance, pyarrow as pa
 from lance_core_text.loops.library import is_compiled
@@ -155,7 +176,7 @@ def use(name: str, made: Environment) -> str:
         python = [made.folder / "bin" / "python", "-I"]
         told = run(*python, program, uri.format(made.folder), json.dumps(options), cwd=made.folder)
     every = {"kernels": KERNELS, "fsspec": FSSPEC, "indices": INDICES, "remote": REMOTE}
-    every |= {"functions": FUNCTIONS, "text": TEXT, "vector": VECTOR}
+    every |= {"functions": FUNCTIONS, "text": TEXT, "vector": VECTOR, "cli": CLI, "otel": OTEL}
     checks = {**every, "legacy": LEGACY}.get(name)
     return told + (made.python(checks) if checks else "")
 

@@ -1,0 +1,1 @@
+"""The reports of lance-core as OpenTelemetry gets them."""
