@@ -12,7 +12,9 @@ from lance_core import io as io
 from lance_core import optimize as optimize
 from lance_core import progress as progress
 from lance_core import pydantic as pydantic
+from lance_core import sampler as sampler
 from lance_core import schema as schema
+from lance_core import torch as torch
 from lance_core import udf as udf
 from lance_core import util as util
 from lance_core import vector as vector

@@ -48,8 +48,8 @@ PUBLIC = (
         f"lance_core.{module}"
         for module in (
             *("arrow", "blob", "commit", "dataset", "debug", "errors", "file", "fragment"),
-            *("indices", "namespace", "optimize", "progress", "pydantic", "query", "schema"),
-            *("udf", "util", "vector"),
+            *("indices", "namespace", "optimize", "progress", "pydantic", "query", "sampler"),
+            *("schema", "torch.data", "udf", "util", "vector"),
         )
     ),
 )

@@ -77,7 +77,7 @@ FOLDERS = ("TMPDIR", "PYTEST_DEBUG_TEMPROOT")
 MIN_MEMORY = 2 << 30
 """Free bytes of `MEMORY` from which it is used; the tests of all parts need less than half."""
 
-ELSEWHERE = ("old", "report")
+ELSEWHERE = ("old", "report", "training")
 """Folders with tests for environments of their own."""
 
 Command = Sequence[str]

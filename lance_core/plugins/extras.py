@@ -6,5 +6,17 @@ missing.
 
 EXTRAS = (
     *("arrays", "azure", "cli", "compaction", "dynamodb", "fsspec", "functions", "gcs", "indices"),
-    *("kernels", "legacy", "lease", "namespace", "otel", "s3", "spark", "sql", "text", "vector"),
+    *(
+        "kernels",
+        "legacy",
+        "lease",
+        "namespace",
+        "otel",
+        "s3",
+        "spark",
+        "sql",
+        "text",
+        "torch",
+        "vector",
+    ),
 )

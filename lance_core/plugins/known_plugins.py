@@ -133,6 +133,15 @@ KNOWN_PLUGINS = (
         ),
     ),
     KnownPlugin(
+        "torch",
+        tools=(
+            *("FragmentSampler", "FullScanSampler", "LanceDataset", "SafeLanceDataset"),
+            *("Sampler", "ShardedBatchSampler", "ShardedFixedBatchSampler"),
+            *("ShardedFragmentSampler", "TensorDataset", "get_safe_loader", "maybe_sample"),
+            "reservoir_sampling",
+        ),
+    ),
+    KnownPlugin(
         "vector",
         index_types=(
             *("vector", "ivfflat", "ivfpq", "ivfsq", "ivfrq"),

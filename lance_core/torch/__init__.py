@@ -1,0 +1,1 @@
+"""Training with PyTorch: `lance_core.torch.data` has what it reads, with the extra ``torch``."""
