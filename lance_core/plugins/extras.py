@@ -6,17 +6,6 @@ missing.
 
 EXTRAS = (
     *("arrays", "azure", "cli", "compaction", "dynamodb", "fsspec", "functions", "gcs", "indices"),
-    *(
-        "kernels",
-        "legacy",
-        "lease",
-        "namespace",
-        "otel",
-        "s3",
-        "spark",
-        "sql",
-        "text",
-        "torch",
-        "vector",
-    ),
+    *("kernels", "legacy", "lease", "namespace", "otel", "s3", "spark", "sql", "text", "torch"),
+    "vector",
 )
