@@ -55,6 +55,8 @@ def searched_and_streamed(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """What searches, a compaction and streams of the table make."""
     uri, copy, merged = (str(folder / f"{name}.lance") for name in ("t", "copy", "merged"))
     told: dict[str, Any] = {}
+    bounds = {"n": ("count", "id"), "least": ("min", "id"), "most": ("max", "id")}
+    told["bounds"] = list(aggregate(spark, uri, [], bounds).first() or ())
     told["near"] = nearest_rows(spark, str(folder / "vectors.lance"))
     told["texts"] = best_texts(spark, str(folder / "texts.lance"))
     small = str(folder / "small.lance")

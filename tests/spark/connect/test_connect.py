@@ -29,6 +29,7 @@ FOUND = {
 }
 
 SEARCHED_AND_STREAMED = {
+    "bounds": [10, 0, 9],
     "near": [[7, 7], [8, 8]],
     "texts": [5, 26],
     "compacted": [2, 1, [0, 1, 2, 3, 4]],
