@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -189,3 +190,17 @@ def test_graphs_are_not_built_without_compiled_loops(tmp_path: Path) -> None:
             dataset.optimize.optimize_indices()
         with pytest.warns(UserWarning, match="by compiled loops only"):
             dataset.optimize.compact_files()
+
+
+def test_codes_are_read_ahead_where_graphs_are_not_followed(tmp_path: Path) -> None:
+    dataset = table_of(tmp_path, clustered(300))
+    dataset.create_index("v", "IVF_HNSW_SQ", num_partitions=1, **SMALL)
+    with numpy_loops():
+        opened = lance.dataset(dataset.uri, session=lance.Session())
+        opened.prewarm_index("v_idx")
+        for path in (tmp_path / "t.lance").glob("_indices/*/auxiliary.idx"):
+            path.unlink()
+        nearest = {"column": "v", "q": clustered(1)[0], "k": 3}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert opened.to_table(["id"], nearest=nearest)["id"][0].as_py() == 0

@@ -109,3 +109,15 @@ def test_wrong_arguments_are_named(table: lance.LanceDataset, tmp_path: Path) ->
     few = lance.write_dataset(table.to_table(limit=10), tmp_path / "few")
     with pytest.raises(InvalidInputError, match="10 vectors in the sample"):
         recommend_index(few, "v")
+
+
+@pytest.mark.filterwarnings("error")
+def test_vectors_that_nothing_is_near_are_no_queries_of_a_report(tmp_path: Path) -> None:
+    rows = np.random.default_rng(1).normal(size=(60, 4)).astype(np.float32)
+    rows[:20], rows[20:30], rows[30] = 0, np.nan, np.inf
+    nulls = pa.array(np.arange(60) >= 50)
+    column = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), 4, mask=nulls)
+    dataset = lance.write_dataset(pa.table({"v": column}), tmp_path / "t.lance")
+    dataset.create_index("v", "IVF_FLAT", metric="cosine", num_partitions=2)
+    report = recall_report(dataset, "v", k=3, sample=60)
+    assert (report.num_queries, report.measured[0].recall) == (19, 1.0)

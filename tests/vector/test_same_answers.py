@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
+from lance_core_vector.kinds import query_batch
 from lance_core_vector.loops.library import numpy_loops
 
 ROWS, WIDTH = 3000, 16
@@ -43,10 +44,17 @@ def vectors() -> npt.NDArray[np.float32]:
         ("IVF_FLAT", "cosine"),
         ("IVF_FLAT", "dot"),
         ("IVF_SQ", "dot"),
+        ("IVF_PQ of 4 bits", "dot"),
         *zip(KINDS, ("l2", "cosine", "dot", "cosine", "l2"), strict=True),
     ],
 )
-def test_answers(tmp_path: Path, vectors: npt.NDArray[np.float32], kind: str, metric: str) -> None:
+def test_answers(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    vectors: npt.NDArray[np.float32],
+    kind: str,
+    metric: str,
+) -> None:
     column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), WIDTH)
     uri = str(tmp_path / "table")
     rows = pa.table({"id": range(ROWS), "vector": column})
@@ -66,6 +74,7 @@ def test_answers(tmp_path: Path, vectors: npt.NDArray[np.float32], kind: str, me
         ]
 
     found = answers()
+    monkeypatch.setattr(query_batch, "_DECODED_BYTES", 4 * WIDTH * 200)
     with numpy_loops():
         for ours, theirs in zip(found, answers(), strict=True):
             assert ours == theirs

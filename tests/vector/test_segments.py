@@ -15,7 +15,9 @@ import lance_core as lance
 from lance_core.errors import IndexWarning
 from lance_core.hookspecs.indices import IndexBatch
 from lance_core_vector.distances import METRICS
-from lance_core_vector.kinds import balance, move
+from lance_core_vector.kinds import balance, drift, move
+from lance_core_vector.kinds.merge import _has_same_codes
+from lance_core_vector.quantizers.rabit import RabitQuantizer
 from lance_core_vector.training import build, graphs
 from lance_core_vector.training.rabit_encoder import RabitEncoder
 from tests.each_case import each_case
@@ -251,3 +253,33 @@ def test_vectors_are_encoded_in_pieces_of_a_few_megabytes(monkeypatch: pytest.Mo
     )
     monkeypatch.setattr(build, "PIECE_BYTES", 4 * WIDTH * 600)
     assert [len(piece.rows) for piece in build._pieces(rows)] == [600, 600, 600, 200]
+
+
+def test_partitions_are_joined_only_where_their_size_is_stated() -> None:
+    lengths = np.full(8, 10)
+    for rows, joined in ((None, []), (100, [0, 1, 2, 3, 4, 5, 6])):
+        parameters: Any = SimpleNamespace(partition_rows=rows, kind="IVF_FLAT")
+        split, own = balance._unbalanced(lengths, parameters)
+        assert (split.tolist(), own.tolist()) == ([], joined)
+
+
+def test_codes_of_another_kind_or_metric_mean_something_else() -> None:
+    def index(kind: str, metric: str) -> Any:
+        model = SimpleNamespace(centroids=np.zeros((1, 4)))
+        files = SimpleNamespace(kind=kind)
+        return SimpleNamespace(files=files, metric=METRICS[metric], model=model, quantizer=None)
+
+    first = index("IVF_FLAT", "l2")
+    assert _has_same_codes(first, index("IVF_FLAT", "l2"))
+    assert not _has_same_codes(first, index("IVF_FLAT", "dot"))
+    assert not _has_same_codes(first, index("IVF_SQ", "l2"))
+
+
+def test_an_estimated_distance_below_zero_is_none() -> None:
+    distances = np.array([0.25, -0.5, 1.75])
+    source: Any = SimpleNamespace(
+        quantizer=object.__new__(RabitQuantizer),
+        model=SimpleNamespace(centroids=np.zeros((1, 4))),
+        distances_in=lambda *_: distances,
+    )
+    assert drift._losses_of_codes(source, 0).tolist() == [0.25, 0, 1.75]

@@ -61,7 +61,9 @@ def shares(exact: Sequence[set[int]], answers: Sequence[set[int]]) -> npt.NDArra
 
 
 def vectors_in(rows: pa.Table, column: str) -> tuple[RowIds, npt.NDArray[Any]]:
-    """The ids and the vectors, one a row, of those of ``rows`` that have one.
+    """The ids and the vectors, one a row, of those of ``rows`` that others may be near.
+
+    Vectors with NaN or infinite numbers, and of zeros, are left out.
 
     Raises `InvalidInputError` for several vectors a row.
     """
@@ -69,7 +71,9 @@ def vectors_in(rows: pa.Table, column: str) -> tuple[RowIds, npt.NDArray[Any]]:
     if not pa.types.is_fixed_size_list(values.type):
         raise InvalidInputError(f"column {column!r} has not one vector a row: give queries")
     ids = to_numpy(rows.column("_rowid"))
-    if not values.null_count:
-        return ids, matrix_of(values)  # a filter would copy each number by itself
-    present = to_numpy(values.is_valid())
-    return ids[present], matrix_of(values.filter(from_numpy(present)))
+    if values.null_count:  # else a filter would copy each number by itself
+        present = to_numpy(values.is_valid())
+        ids, values = ids[present], values.filter(from_numpy(present))
+    matrix = matrix_of(values)
+    is_usual = np.isfinite(matrix).all(axis=1) & matrix.any(axis=1)
+    return (ids, matrix) if is_usual.all() else (ids[is_usual], matrix[is_usual])

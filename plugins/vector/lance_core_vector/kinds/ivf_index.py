@@ -20,7 +20,8 @@ from lance_core.hookspecs.searches import (
     lowest,
     merged,
 )
-from lance_core_vector.kinds.query_batch import FEW_ALLOWED, best_of_queries
+from lance_core_vector.kinds.query_batch import FEW_ALLOWED, best_by_decoded, best_of_queries
+from lance_core_vector.loops.library import is_compiled
 from lance_core_vector.loops.threads import in_threads, parts_of
 from lance_core_vector.partitions.index_files import ROW_ID
 from lance_core_vector.partitions.partition_cache import PartitionCache
@@ -135,8 +136,7 @@ class IvfIndex(NearestIndex):
             if query.is_multivector:
                 return [self._of_lists(vectors, query, count, allowed)]
             answers: list[Hits | None] = [None] * len(vectors)
-            is_whole = isinstance(self.quantizer, FlatQuantizer)
-            if len(vectors) > 1 and is_whole and not query.has_range:
+            if len(vectors) > 1 and self._is_batched(query):
                 answers = self._of_batch(vectors, query, count, allowed)
 
         def answer(number: int) -> Hits:
@@ -176,6 +176,12 @@ class IvfIndex(NearestIndex):
         order = np.argsort(distances, kind="stable")
         return order, distances[order]
 
+    def _is_batched(self, query: VectorQuery) -> bool:
+        """True if several queries take less time at once than one by one."""
+        if isinstance(self.quantizer, ProductQuantizer):
+            return query.refines and not is_compiled()
+        return isinstance(self.quantizer, FlatQuantizer) and not query.has_range
+
     def _of_batch(
         self,
         vectors: npt.NDArray[Any],
@@ -198,7 +204,12 @@ class IvfIndex(NearestIndex):
         searched = [(partition, owners[every == partition.number]) for partition in partitions]
         if not searched:
             return [None] * len(vectors)
-        answers = best_of_queries(self.metric, vectors, searched, count, allowed)
+        answers: list[Hits | None]
+        if isinstance(self.quantizer, ProductQuantizer):
+            floats = vectors.astype(np.float32, copy=False)
+            answers = best_by_decoded(self.quantizer, floats, searched, count, allowed)
+        else:
+            answers = best_of_queries(self.metric, vectors, searched, count, allowed)
         return [
             None if hits is None or (len(hits.rows) < count and not last) else hits
             for hits, last in zip(answers, is_last, strict=True)

@@ -14,15 +14,19 @@ from lance_core_vector.flat_search import rounding_errors, terms
 from lance_core_vector.loops.batch_scan import BestOfQueries, Block
 from lance_core_vector.loops.best_rows import BestRows, merged_best
 from lance_core_vector.loops.float_scan import SPARE_ROWS
-from lance_core_vector.loops.threads import PART_PRODUCTS, in_threads, parts_of
+from lance_core_vector.loops.threads import PART_PRODUCTS, blocks_of, in_threads, parts_of
 from lance_core_vector.quantizers.flat import vectors_at
 
 if TYPE_CHECKING:
     from lance_core.hookspecs.searches import AllowedRows
     from lance_core_vector.distances import Metric
     from lance_core_vector.partitions.partition_cache import Partition
+    from lance_core_vector.quantizers.product import ProductQuantizer
 
 Floats = npt.NDArray[np.float32]
+
+_DECODED_BYTES = 16 << 20
+"""Bytes of decoded vectors that are compared at once."""
 
 FEW_ALLOWED = 0.02
 """The share of allowed rows below which all rows are masked before they are ranked: to rank many
@@ -82,6 +86,46 @@ def best_of_queries(
             continue
         exact = metric.exact(some[mask], vectors[number].astype(some.dtype))
         answers.append(best_of(own.rows[mask], exact, count, ascending=True))
+    return answers
+
+
+def best_by_decoded(
+    quantizer: ProductQuantizer,
+    vectors: Floats,
+    searched: Sequence[tuple[Partition, npt.NDArray[np.int64]]],
+    count: int,
+    allowed: AllowedRows | None,
+) -> list[Hits | None]:
+    """As `best_of_queries`, of partitions with codes: scores are rounded, to be refined.
+
+    Without compiled loops, products with decoded vectors take half the time of look-ups.
+    """
+    name = "dot" if quantizer.metric == "dot" else "l2"
+    capacity = min(count, sum(len(partition.rows) for partition, _ in searched))
+    step = max(1, _DECODED_BYTES // (4 * vectors.shape[1]))
+    starts = np.cumsum([0, *(len(partition.rows) for partition, _ in searched)]).tolist()
+
+    def search(some: range) -> BestOfQueries:
+        best = BestOfQueries(vectors, capacity)
+        # One array for all: memory that is asked for anew takes as long as what is stored in it.
+        buffer = np.empty((step, vectors.shape[1]), np.float32)
+        for number in some:
+            partition, queries = searched[number]
+            for block in blocks_of(len(partition.rows), step):
+                own = slice(block.start, block.stop)
+                decoded = quantizer.decode(partition, own, buffer)
+                rows = partition.rows[own]
+                each = terms(name, np.einsum("ij,ij->i", decoded, decoded))
+                mask = None if allowed is None else allowed.mask(rows)
+                best.offer(Block(decoded, rows, *each, mask), queries, starts[number] + own.start)
+        return best
+
+    every = list(in_threads(search, parts_of(len(searched), 1)))
+    bases = np.einsum("ij,ij->i", vectors, vectors) if name == "l2" else np.ones(len(vectors))
+    answers: list[Hits | None] = []
+    for number, base in enumerate(bases):
+        own = merged_best([best.of_query(number) for best in every], capacity)
+        answers.append(Hits(own.rows, own.scores + np.float32(base)))
     return answers
 
 

@@ -34,7 +34,7 @@ def arranged(codes: npt.NDArray[np.uint8], bits: int) -> npt.NDArray[Any]:
     the number of the table in the upper bits.
     """
     if not is_compiled():
-        return _places(codes)
+        return table_indices(codes)
     if bits != 4:
         return np.ascontiguousarray(codes)
     width, count = codes.shape
@@ -52,7 +52,7 @@ def codes_at(codes: npt.NDArray[Any], rows: npt.NDArray[np.intp]) -> npt.NDArray
     return (codes[:, rows].T & 255).astype(np.uint8)
 
 
-def _places(codes: npt.NDArray[Any], count: int | None = None) -> npt.NDArray[Any]:
+def table_indices(codes: npt.NDArray[Any], count: int | None = None) -> npt.NDArray[Any]:
     """The codes of ``count`` vectors, one row for each byte, with the number of the table."""
     if codes.ndim == 3:
         codes = codes.swapaxes(0, 1).reshape(codes.shape[1], -1)[:, :count]
@@ -79,7 +79,10 @@ def product_scores(
     scores = np.empty(sum(sizes), np.float32)
     start = 0
     for at, (partition, size) in enumerate(zip(codes, sizes, strict=True)):
-        table, indices = from_numpy(flat[at if len(flat) > 1 else 0]), _places(partition, size)
+        table, indices = (
+            from_numpy(flat[at if len(flat) > 1 else 0]),
+            table_indices(partition, size),
+        )
         step = max(1, _LOOKUPS_AT_ONCE // len(indices))
         for first in range(0, indices.shape[1], step):
             block = np.ascontiguousarray(indices[:, first : first + step])

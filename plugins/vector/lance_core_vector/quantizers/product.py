@@ -18,7 +18,12 @@ from lance_core.hookspecs.arrays import from_numpy
 from lance_core.hookspecs.searches import Hits
 from lance_core_vector.loops.best_rows import Masks
 from lance_core_vector.loops.library import is_compiled
-from lance_core_vector.loops.product_scan import arranged, best_by_product, product_scores
+from lance_core_vector.loops.product_scan import (
+    arranged,
+    best_by_product,
+    product_scores,
+    table_indices,
+)
 from lance_core_vector.partitions.index_files import (
     QUANTIZER_KEY,
     IndexFiles,
@@ -85,7 +90,7 @@ class ProductQuantizer(Quantizer):
         with np.errstate(over="ignore"):  # damaged files have numbers of any size
             self._words = np.concatenate([np.float32(-2) * turned, squares[:, None]], axis=1)
         self._turned = -np.ascontiguousarray(turned)
-        self._metric = metric
+        self.metric = metric
         self._model = model
         self._path = path
 
@@ -127,6 +132,26 @@ class ProductQuantizer(Quantizer):
     def scorer(self, query: Vector) -> Scorer:
         return _Scorer(self, query.astype(np.float32))
 
+    def decode(
+        self, partition: Partition, rows: slice, out: npt.NDArray[np.float32]
+    ) -> npt.NDArray[np.float32]:
+        """The vectors for which the codes of some rows of a partition stand, one a row.
+
+        They are in the first rows of ``out``.
+        """
+        words = self.codebook
+        if self.bits == 4:  # a byte has two codes, the first one in its lower half
+            low, high = words[0::2, None], words[1::2, :, None]
+            pairs = np.broadcast_arrays(low, high)
+            words = np.concatenate(pairs, axis=3)
+        indices = table_indices(partition.codes[0], len(partition.rows))[:, rows]
+        vectors = out[: indices.shape[1]]
+        parts = vectors.reshape(len(vectors), len(indices), -1)
+        words.reshape(-1, words.shape[-1]).take(indices.T, axis=0, out=parts, mode="clip")
+        if self.metric != "dot":
+            vectors += self._model.centroids[partition.number].astype(np.float32)
+        return vectors
+
     def tables(
         self, query: npt.NDArray[np.float32], numbers: Sequence[int]
     ) -> npt.NDArray[np.float32]:
@@ -135,7 +160,7 @@ class ProductQuantizer(Quantizer):
         The shape is (partitions, parts, codewords). Partitions share one table for dot products.
         """
         parts, words, size = self.codebook.shape
-        if self._metric == "dot":
+        if self.metric == "dot":
             return (query.reshape(parts, 1, size) @ self._turned).reshape(1, parts, words)
         vectors = (query - self._model.centroids[list(numbers)]).astype(np.float32)
         split = np.ones((len(vectors), parts, size + 1), np.float32)
@@ -148,7 +173,7 @@ class ProductQuantizer(Quantizer):
     @property
     def base(self) -> float:
         """What distances are above the sums of the tables."""
-        return 1.0 if self._metric == "dot" else 0.0
+        return 1.0 if self.metric == "dot" else 0.0
 
     def rows_of(self, arrays: Sequence[pa.Array]) -> npt.NDArray[Any]:
         return self._by_part(matrix(arrays[0], self._path)).T
