@@ -120,6 +120,14 @@ EQUIVALENT: dict[str, str] = {
     "lance_core_vector.distances:Cosine.approximate: 4 -> 5": (
         "what is above a bound of the errors is a bound, too"
     ),
+    "lance_core_vector.distances:Cosine.approximate: 4 * sum_rounding(vectors.shape[1], "
+    "vectors.dtype) -> 4 // sum_rounding(vectors.shape[1], vectors.dtype)": (
+        "what is above a bound of the errors is a bound, too"
+    ),
+    "lance_core_vector.kinds.verify:_Stored.compared: ends[-1:].sum() + MAX_PAIRS -> "
+    "ends[-1:].sum() - MAX_PAIRS": "more vectors are compared at once, with the same result",
+    "lance_core_vector.training.partitioned_rows:PartitionedRows.slices: step is None or "
+    "self.lengths[number] <= step -> step is None": "a short partition is one slice either way",
     "lance_core_vector.kinds.verify:_is_near: MAX_PAIRS * 16 -> MAX_PAIRS // 16": (
         "fewer vectors are compared at once, with the same result"
     ),

@@ -12,6 +12,7 @@ import pytest
 import lance_core as lance
 from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
 from lance_core.indices import IndexFileVersion
+from lance_core_vector.training.given_models import check_codebook
 from lance_core_vector.training.parameters import BuildParameters, warn_of_unused
 from tests.each_case import each_case
 from tests.vector.test_build import clustered, column, table_of
@@ -125,3 +126,11 @@ def test_a_misspelt_kind_is_named(tmp_path: Path) -> None:
     dataset = table_of(tmp_path, clustered(20))
     with pytest.raises(UnsupportedFeatureError, match="The nearest name is 'IVF_HNSW_PQ'"):
         dataset.create_index("v", "IVF_HNWS_PQ")
+
+
+def test_a_codebook_of_numpy_has_the_shape_of_its_codes() -> None:
+    check_codebook(np.zeros((2, 256, 4), np.float32), (2, 256, 4))
+    check_codebook(np.zeros((512, 4), np.float32), (2, 256, 4))  # as Arrow has it
+    for shape in ((4, 256, 2), (2, 256, 5), (511, 4)):
+        with pytest.raises(InvalidInputError, match="has the shape"):
+            check_codebook(np.zeros(shape, np.float32), (2, 256, 4))

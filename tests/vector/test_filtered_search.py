@@ -11,9 +11,11 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
+from lance_core.dataset.read.ranking import rank_values
 from lance_core.dataset.read.ranking.plan_ranking import _indexed_columns
 from lance_core.dataset.read.ranking.rank_indices import allowed_rows, column_indices
 from lance_core.errors import CorruptFileError, IndexWarning
+from lance_core_vector.shortlist import Shortlist
 from tests.each_case import each_case
 from tests.scan_numbers import tune
 
@@ -220,3 +222,31 @@ def test_a_query_that_an_index_cannot_answer_is_warned_of(
     assert found.equals(table.to_table(["id"], nearest=nearest | {"use_index": False}))
     with pytest.warns(UserWarning, match="numbers that are not finite"):
         table.to_table(["id"], nearest={"column": "v", "q": np.full(WIDTH, np.nan)})
+
+
+def test_few_values_are_read_at_once(
+    table: lance.LanceDataset,
+    matrix: npt.NDArray[np.float32],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes: list[int] = []
+    true = rank_values.take_addresses
+
+    def noted(snapshot: Any, addresses: npt.NDArray[np.int64], *others: Any) -> pa.Table:
+        sizes.append(len(addresses))
+        return true(snapshot, addresses, *others)
+
+    monkeypatch.setattr(rank_values, "take_addresses", noted)
+    tune(monkeypatch, ranking={"taken_bytes": 4 * WIDTH * 50})
+    nearest = {"column": "v", "q": matrix[0], "k": K, "refine_factor": 20}
+    assert table.to_table(["id"], nearest=nearest).num_rows == K
+    assert sizes[:4] == [50, 50, 50, 50]
+
+
+def test_a_shortlist_keeps_what_rounding_may_hide() -> None:
+    shortlist = Shortlist(1, 1)
+    distances = np.arange(200, dtype=np.float32)[::-1, None].copy()
+    for start in range(0, 200, 20):
+        shortlist.add(distances[start : start + 20], np.array([10.0]), start)
+    (rows,) = shortlist.rows()
+    assert set(range(180, 200)) <= set(rows.tolist())

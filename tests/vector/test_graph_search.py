@@ -12,10 +12,12 @@ import pytest
 
 import lance_core as lance
 from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
+from lance_core_vector.distances import METRICS
 from lance_core_vector.graphs.stored_graph import StoredGraph
 from lance_core_vector.kinds import hnsw_index, vector_index
 from lance_core_vector.loops.library import numpy_loops
 from lance_core_vector.training import graphs
+from lance_core_vector.training.encoders import ScalarEncoder
 from tests.vector.test_build import clustered, column, recall, table_of
 
 SMALL = {"m": 12, "ef_construction": 60}
@@ -204,3 +206,10 @@ def test_codes_are_read_ahead_where_graphs_are_not_followed(tmp_path: Path) -> N
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert opened.to_table(["id"], nearest=nearest)["id"][0].as_py() == 0
+
+
+def test_graphs_compare_scalar_codes_as_they_are_unless_products_count() -> None:
+    encoder, codes = ScalarEncoder(4, -1.0, 1.0), np.array([[0, 9, 255, 3]], np.uint8)
+    assert (encoder.graph_vectors(codes, METRICS["l2"]).rows == codes).all()
+    decoded = encoder.graph_vectors(codes, METRICS["dot"]).rows
+    assert (decoded == encoder.decode(codes)).all()

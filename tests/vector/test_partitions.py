@@ -16,7 +16,7 @@ from lance_core_vector.flat_search import rounding_errors, terms
 from lance_core_vector.graphs.comparison import _SPACES
 from lance_core_vector.options import NearestOptions
 from lance_core_vector.partitions import partition_cache
-from lance_core_vector.partitions.index_files import IVF_KEY, IvfModel, _ivf
+from lance_core_vector.partitions.index_files import IVF_KEY, IvfModel, _graph_rows, _ivf
 from lance_core_vector.partitions.partition_cache import PartitionCache
 from lance_core_vector.partitions.probing import num_probes
 from lance_core_vector.training import index_writer
@@ -145,3 +145,20 @@ def test_queries_without_parts_combine_no_answers() -> None:
     query: Any = SimpleNamespace()
     with pytest.raises(NotImplementedError):
         RankedQuery.combined(query, [])
+
+
+@pytest.mark.parametrize(
+    ("offsets", "lengths"),
+    [([0], [3, 4]), ([0, 1 << 62], [3, 4]), ([0, 7], [3, 4]), ([0, 3, 7], [3, 4, 1])],
+)
+def test_graphs_beyond_the_rows_of_the_file_are_corrupt(
+    offsets: list[int], lengths: list[int]
+) -> None:
+    files: Any = SimpleNamespace(
+        graph=({}, {}), index=SimpleNamespace(num_rows=10, path="index.idx")
+    )
+    with pytest.raises(CorruptFileError, match="index"):
+        _graph_rows(SimpleNamespace(offsets=offsets, lengths=lengths), files)
+    own = _graph_rows(SimpleNamespace(offsets=[], lengths=[3, 4]), files)
+    assert own is not None
+    assert own.tolist() == [[0, 3], [3, 7]]

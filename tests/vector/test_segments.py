@@ -283,3 +283,10 @@ def test_an_estimated_distance_below_zero_is_none() -> None:
         distances_in=lambda *_: distances,
     )
     assert drift._losses_of_codes(source, 0).tolist() == [0.25, 0, 1.75]
+
+
+def test_vectors_of_zeros_have_no_angle_and_tiny_ones_have_one() -> None:
+    matrix = np.array([[1, 0], [0, 0], [1e-30, 0], [np.nan, 0], [np.inf, 1]], np.float32)
+    batch = IndexBatch(column(matrix), np.arange(5, dtype=np.uint64))
+    assert build.indexed(batch, METRICS["cosine"])[0].tolist() == [0, 2]
+    assert build.indexed(batch, METRICS["l2"])[0].tolist() == [0, 1, 2]

@@ -310,3 +310,12 @@ def test_conditions_on_the_score_are_tested_for_ranked_rows(
     both = {"column": "v", "q": vectors[8:10], "k": 9}
     second = table.to_table(["id"], "query_index = 1", nearest=both)
     assert second["query_index"].to_pylist() == [1] * 9
+
+
+def test_rows_that_are_skipped_are_ranked_besides_those_of_the_limit(
+    table: lance.LanceDataset, vectors: npt.NDArray[np.float32]
+) -> None:
+    nearest = {"column": "v", "q": vectors[8]}
+    every = table.to_table(["id"], nearest=nearest | {"k": 40})["id"].to_pylist()
+    some = table.to_table(["id"], nearest=nearest, limit=12, offset=5)
+    assert some["id"].to_pylist() == every[5:17]
