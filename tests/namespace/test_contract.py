@@ -13,6 +13,7 @@ from lance.namespace import DirectoryNamespace as PylanceNamespace
 from lance_core.namespace import DirectoryNamespace, RestAdapter, RestNamespace
 from lance_core_testing.namespaces import NamespaceTests
 from tests.example_catalog.catalog import SqlCatalog
+from tests.examples import IS_FULL_RUN
 
 KEY = "AKIAIOSFODNN7EXAMPLE0123"
 MANAGED = {"table_version_tracking_enabled": "true"}
@@ -27,6 +28,7 @@ class TestFolder(NamespaceTests):
         return functools.partial(DirectoryNamespace, root=str(tmp_path), **options)
 
 
+@pytest.mark.skipif(not IS_FULL_RUN, reason="part of tox -e matrix")
 class TestFolderWithoutManifest(NamespaceTests):
     lacks: ClassVar = ("create_namespace", "register_table")
 

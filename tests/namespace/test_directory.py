@@ -63,6 +63,28 @@ def test_both_libraries_list_and_open_the_tables_of_each_other(tmp_path: Path, w
             assert opened.to_table() == ROWS
 
 
+@each_case("writer", ["ours", "pylance"])
+def test_both_libraries_agree_on_folders_without_a_manifest(tmp_path: Path, writer: str) -> None:
+    options: Any = {"root": str(tmp_path), "manifest_enabled": "false"}
+    ours, theirs = DirectoryNamespace(**options), PylanceNamespace(**options)
+    namespace, library = (ours, lance) if writer == "ours" else (theirs, pylance)
+    for name in ("a", "b", "c"):
+        library.write_dataset(ROWS, namespace_client=namespace, table_id=[name])
+    namespace.declare_table(names.DeclareTableRequest(id=["d"], location=None))
+    namespace.deregister_table(names.DeregisterTableRequest(id=["b"]))
+    namespace.drop_table(names.DropTableRequest(id=["c"]))
+    for reader, opener in ((ours, lance), (theirs, pylance)):
+        assert tables(reader) == ["a", "d"]
+        assert tables(reader, include_declared=False) == ["a"]
+        assert described(reader, "d", check_declared=True).is_only_declared
+        opened: Any = opener.dataset(namespace_client=reader, table_id=["a"])
+        assert opened.to_table() == ROWS
+        for name in ("b", "c"):
+            with pytest.raises(errors.TableNotFoundError):
+                described(reader, name)
+    assert (tmp_path / "b.lance" / "_versions").exists()
+
+
 def test_names_exist_once_and_missing_ones_are_errors(tmp_path: Path) -> None:
     namespace = DirectoryNamespace(root=str(tmp_path))
     filled(tmp_path, namespace, lance.write_dataset)

@@ -21,6 +21,7 @@ from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.hookspecs.options import carrying_secrets
 from lance_core.namespace import DynamicContextProvider, RestAdapter, RestNamespace
 from tests.each_case import each_case
+from tests.examples import share
 from tests.servers.raw import Says, http, saying, trickling
 
 ROWS = pa.table({"x": [1, 2]})
@@ -225,7 +226,7 @@ def work(client: Any, library: Any, *id_: str) -> list[object]:
     ]
 
 
-@each_case("managed", ["false", "true"])
+@each_case("managed", share(["true", "false"], 2, 0))
 def test_clients_and_servers_of_both_libraries_understand_each_other(
     tmp_path: Path, managed: str
 ) -> None:

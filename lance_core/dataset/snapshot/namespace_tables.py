@@ -77,10 +77,16 @@ def _place(
 def vended(
     storage_options: Mapping[str, Any] | None, client: Any, table_id: Sequence[str]
 ) -> tuple[Mapping[str, Any], TableProvider | None]:
-    """The options of the store of a table, and what keeps them valid, if that is needed."""
+    """The options of the store of a table, and what keeps them valid, if that is needed.
+
+    The namespace is not asked if the caller's options have an end: then they are what it vended.
+    """
+    storage_options = hide_secrets(storage_options)
+    if storage_options is not None and EXPIRY in storage_options:
+        return storage_options, _provider(client, table_id, storage_options, False)
     response = client.describe_table(_request("DescribeTable", id=list(table_id)))
     arguments = {"namespace_client": client, "table_id": table_id}
-    return _vended(response, hide_secrets(storage_options), arguments)
+    return _vended(response, storage_options, arguments)
 
 
 def _vended(
@@ -95,8 +101,14 @@ def _vended(
     options = {**(storage_options or {}), **own}
     if not is_managed and EXPIRY not in own:
         return options, None
+    return options, _provider(client, table_id, own, is_managed)
+
+
+def _provider(*arguments: Any) -> TableProvider:
+    """What the extra ``namespace`` has; ``arguments``: those of its `table_provider`."""
     table_provider: Any = get_manager().tool("table_provider")
-    return options, table_provider(client, table_id, own, is_managed)
+    made: TableProvider = table_provider(*arguments)
+    return made
 
 
 def _request(name: str, **fields: Any) -> Any:

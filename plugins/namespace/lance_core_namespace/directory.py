@@ -43,7 +43,8 @@ _KNOWN = frozenset(
     {
         *("root", "manifest_enabled", "dir_listing_enabled", "vend_input_storage_options"),
         *("table_version_tracking_enabled", "ops_metrics_enabled", _REFRESH),
-        *("inline_optimization_enabled", "commit_retries"),
+        *("inline_optimization_enabled", "commit_retries", "table_version_storage_enabled"),
+        "dir_listing_to_manifest_migration_enabled",
     }
 )
 
@@ -59,8 +60,8 @@ class DirectoryNamespace(TableVersions):
     `lance_core_namespace.vendors`; ``credential_vendor`` is a vendor of another kind.
     ``vend_input_storage_options`` (false): without a vendor they contain the own storage options,
     with an end after ``vend_input_storage_options_refresh_interval_millis`` if it is given.
-    ``ops_metrics_enabled`` (false): calls are counted. ``inline_optimization_enabled``,
-    ``commit_retries`` and ``session`` have no effect.
+    ``ops_metrics_enabled`` (false): calls are counted. ``session`` and properties of pylance that
+    concern its ways of keeping ``__manifest`` have no effect.
 
     No representation, log line or error shows storage options, and pickling drops the secrets among
     them. Raises `InvalidInputError` without root, and `UnsupportedFeatureError` for other
@@ -370,7 +371,7 @@ class DirectoryNamespace(TableVersions):
             return None
         entry = None if self._manifest is None else self._manifest.entry(id_)
         if entry is None or entry.object_type != NAMESPACE:
-            raise errors.NamespaceNotFoundError(f"Namespace not listed: {what}{shown(id_)}")
+            raise errors.NamespaceNotFoundError(f"Namespace not found: {what}{shown(id_)}")
         return entry
 
     def _children(self, id_: tuple[str, ...]) -> Sequence[Entry]:
@@ -409,7 +410,7 @@ class DirectoryNamespace(TableVersions):
     def _required(self, id_: tuple[str, ...]) -> tuple[str, Entry | None]:
         existing = self._location(id_)
         if existing is None:
-            raise errors.TableNotFoundError(f"Table not listed: table id {shown(id_)}")
+            raise errors.TableNotFoundError(f"Table not found: table id {shown(id_)}")
         return existing
 
     def _added(
@@ -430,7 +431,7 @@ class DirectoryNamespace(TableVersions):
         return location
 
     def _new_location(self, id_: tuple[str, ...], requested: str | None) -> str:
-        """Where a new table is: a folder of its name, if it is listed by its folder."""
+        """Where a new table is: a folder of its name, if it is found by its folder."""
         if requested is not None:
             return below_root(requested.removeprefix(f"{self._root}/"))
         if len(id_) == 1 and (self._lists or self._manifest is None):

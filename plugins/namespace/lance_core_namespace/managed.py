@@ -271,6 +271,8 @@ def _answers(call: str) -> Iterator[None]:
     """Within the block, errors that are not of lance-namespace become a `StoreError`."""
     try:
         yield
+    except errors.InvalidTableStateError as error:
+        raise CorruptFileError(f"the namespace finds the table damaged: {error}") from error
     except (errors.LanceNamespaceError, StoreError, NotFoundError):
         raise
     except Exception as error:

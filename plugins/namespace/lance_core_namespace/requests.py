@@ -120,12 +120,19 @@ def _objection(part: str) -> str | None:
 
 def below_root(location: str) -> str:
     """``location``; raises ``InvalidInputError`` of lance-namespace if it is not below the root."""
-    is_absolute = "://" in location or location.startswith(("/", "\\"))
-    segments = location.split("/")
-    is_printable = location.isprintable() and "\\" not in location
-    if is_absolute or not is_printable or not {"", ".", ".."}.isdisjoint(segments):
+    reason = None
+    if "://" in location:
+        reason = "Absolute URIs are not allowed"
+    elif location.startswith(("/", "\\")):
+        reason = "Absolute paths are not allowed"
+    elif ".." in location.split("/"):
+        reason = "Path traversal is not allowed"
+    elif not location.isprintable() or not {"", "."}.isdisjoint(location.split("/")):
+        reason = "Such paths are not allowed"
+    if reason is not None or "\\" in location:
         raise errors.InvalidInputError(
-            f"a location is a path below the root, got {shortened(location)}"
+            f"{reason or 'Backslashes are not allowed'}: a location is a path below the root, got "
+            f"{shortened(location)}"
         )
     return location
 

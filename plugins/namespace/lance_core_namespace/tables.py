@@ -304,16 +304,14 @@ class TableOperations(TableIndices):
 def rows_of(data: bytes) -> pa.Table:
     """The rows of a stream of Arrow's IPC format; raises ``InvalidInputError`` for other bytes."""
     if not data:
-        raise errors.InvalidInputError("the rows are missing: a stream of Arrow's IPC format")
+        raise errors.InvalidInputError("the rows are missing: an Arrow IPC stream is required")
     try:
         with pa.ipc.open_stream(io.BytesIO(data)) as stream:
             table = stream.read_all()
             table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).partition("\n")[0][:200]
-        raise errors.InvalidInputError(
-            f"the rows are not a stream of Arrow's IPC format: {reason}"
-        ) from error
+        raise errors.InvalidInputError(f"the rows are not an Arrow IPC stream: {reason}") from error
     return table
 
 

@@ -156,10 +156,15 @@ class TableVersions(TableOperations):
 
 
 def _manifests(store: ObjectStore, path: str) -> Iterator[tuple[int, Any]]:
+    """The versions in a folder; raises ``InvalidTableStateError`` for names of two schemes."""
+    schemes = set()
     for meta in store.list(FOLDER):
         name = meta.path.removeprefix(f"{FOLDER}/")
         parsed = parse_manifest_name(name)
         if parsed is not None and parsed.version <= MAX_VERSION and parsed.scheme is not None:
+            schemes.add(parsed.scheme)
+            if len(schemes) > 1:
+                raise errors.InvalidTableStateError("manifests are named by two schemes")
             yield parsed.version, _version(parsed.version, meta, path)
 
 
