@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from lance import file as pylance
 
 from tests.golden import archive, pylance_names, pylance_tables
-from tests.golden.columns import CASES, FILES
+from tests.golden.columns import CASES, FILES, SUMMED_FILES
 from tests.golden.reading import column, opened
 from tests.golden.writing import written
 
@@ -49,9 +49,20 @@ def main() -> None:
             ours[path] = written(None, CASES[name], version, Path(folder))
     archive.store(archive.PYLANCE, theirs)
     archive.store(archive.OURS, ours)
+    archive.store(archive.SUMMED, _summed())
     if again or not archive.PYLANCE_TABLES.exists():
         archive.store_together(archive.PYLANCE_TABLES, _tables())
     pylance_names.store(pylance_names.of_installed())
+
+
+def _summed() -> dict[str, bytes]:
+    """Some of our files, with checksums."""
+    files = {}
+    for name, version in SUMMED_FILES:
+        with tempfile.TemporaryDirectory() as folder:
+            content = written(None, CASES[name], version, Path(folder), "pages")
+            files[archive.member(name, version)] = content
+    return files
 
 
 def _tables() -> dict[str, bytes]:

@@ -97,6 +97,7 @@ class ColumnMetadata(google.protobuf.message.Message):
         LENGTH_FIELD_NUMBER: builtins.int
         ENCODING_FIELD_NUMBER: builtins.int
         PRIORITY_FIELD_NUMBER: builtins.int
+        BUFFER_CRC32C_FIELD_NUMBER: builtins.int
         length: builtins.int
         """Rows in the page. For the leaf of a fixed-size list of structs: items."""
         priority: builtins.int
@@ -113,6 +114,12 @@ class ColumnMetadata(google.protobuf.message.Message):
 
         @property
         def encoding(self) -> global___Encoding: ...
+        @property
+        def buffer_crc32c(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+            """CRC-32C of each page buffer, or nothing. Known to this implementation
+            only, which writes it between buffer_sizes and length.
+            """
+
         def __init__(
             self,
             *,
@@ -121,9 +128,10 @@ class ColumnMetadata(google.protobuf.message.Message):
             length: builtins.int = ...,
             encoding: global___Encoding | None = ...,
             priority: builtins.int = ...,
+            buffer_crc32c: collections.abc.Iterable[builtins.int] | None = ...,
         ) -> None: ...
         def HasField(self, field_name: typing.Literal["encoding", b"encoding"]) -> builtins.bool: ...
-        def ClearField(self, field_name: typing.Literal["buffer_offsets", b"buffer_offsets", "buffer_sizes", b"buffer_sizes", "encoding", b"encoding", "length", b"length", "priority", b"priority"]) -> None: ...
+        def ClearField(self, field_name: typing.Literal["buffer_crc32c", b"buffer_crc32c", "buffer_offsets", b"buffer_offsets", "buffer_sizes", b"buffer_sizes", "encoding", b"encoding", "length", b"length", "priority", b"priority"]) -> None: ...
 
     ENCODING_FIELD_NUMBER: builtins.int
     PAGES_FIELD_NUMBER: builtins.int

@@ -52,18 +52,27 @@ class FileDescriptor(google.protobuf.message.Message):
 
     SCHEMA_FIELD_NUMBER: builtins.int
     LENGTH_FIELD_NUMBER: builtins.int
+    GLOBAL_BUFFER_CRC32C_FIELD_NUMBER: builtins.int
     length: builtins.int
     """Rows in the file. Written, but not to be trusted: page lengths decide."""
     @property
     def schema(self) -> global___Schema: ...
+    @property
+    def global_buffer_crc32c(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """CRC-32C of each global buffer after the first, or nothing. Known to this
+        implementation only, as are the two fields of every sealed message: see
+        docs/format/checksums.md.
+        """
+
     def __init__(
         self,
         *,
         schema: global___Schema | None = ...,
         length: builtins.int = ...,
+        global_buffer_crc32c: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["schema", b"schema"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["length", b"length", "schema", b"schema"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["global_buffer_crc32c", b"global_buffer_crc32c", "length", b"length", "schema", b"schema"]) -> None: ...
 
 global___FileDescriptor = FileDescriptor
 

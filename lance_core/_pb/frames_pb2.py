@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1blance_core/_pb/frames.proto\x12\x11lance_core.frames\"2\n\rManifestFrame\x12\x0e\n\x06\x66ields\x18\x01 \x03(\x0c\x12\x11\n\tfragments\x18\x02 \x03(\x0c\"1\n\x0f\x44\x65scriptorFrame\x12\x0e\n\x06schema\x18\x01 \x01(\x0c\x12\x0e\n\x06length\x18\x02 \x01(\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1blance_core/_pb/frames.proto\x12\x11lance_core.frames\"2\n\rManifestFrame\x12\x0e\n\x06\x66ields\x18\x01 \x03(\x0c\x12\x11\n\tfragments\x18\x02 \x03(\x0c\"P\n\x0f\x44\x65scriptorFrame\x12\x0e\n\x06schema\x18\x01 \x01(\x0c\x12\x0e\n\x06length\x18\x02 \x01(\x04\x12\x1d\n\x14global_buffer_crc32c\x18\xa7\r \x03(\x07\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,5 +34,5 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_MANIFESTFRAME']._serialized_start=50
   _globals['_MANIFESTFRAME']._serialized_end=100
   _globals['_DESCRIPTORFRAME']._serialized_start=102
-  _globals['_DESCRIPTORFRAME']._serialized_end=151
+  _globals['_DESCRIPTORFRAME']._serialized_end=182
 # @@protoc_insertion_point(module_scope)

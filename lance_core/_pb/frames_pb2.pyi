@@ -58,15 +58,19 @@ class DescriptorFrame(google.protobuf.message.Message):
 
     SCHEMA_FIELD_NUMBER: builtins.int
     LENGTH_FIELD_NUMBER: builtins.int
+    GLOBAL_BUFFER_CRC32C_FIELD_NUMBER: builtins.int
     schema: builtins.bytes
     """A serialized lance.file.Schema."""
     length: builtins.int
+    @property
+    def global_buffer_crc32c(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]: ...
     def __init__(
         self,
         *,
         schema: builtins.bytes = ...,
         length: builtins.int = ...,
+        global_buffer_crc32c: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["length", b"length", "schema", b"schema"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["global_buffer_crc32c", b"global_buffer_crc32c", "length", b"length", "schema", b"schema"]) -> None: ...
 
 global___DescriptorFrame = DescriptorFrame

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lance_core.checksums.seal import unsealed
 from lance_core.commits.base import CommitHandler, ManifestLocation
 from lance_core.commits.checked_handler import unchecked
 from lance_core.commits.handlers.directory import finds_by_name
@@ -99,7 +100,10 @@ def transaction_of(store: ObjectStore, file: ManifestFile) -> Transaction | None
         data = store.get(path)
     except ObjectNotFoundError:
         return None
-    return Transaction.from_bytes(data.to_pybytes(), path)
+    try:
+        return Transaction.from_bytes(bytes(unsealed(data)), path)
+    except CorruptFileError as error:
+        raise error.at(path) from None
 
 
 def find_transaction(store: ObjectStore, version: Version) -> Transaction | None:

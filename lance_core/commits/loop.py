@@ -11,6 +11,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterator
 
+from lance_core.checksums.seal import sealed
 from lance_core.commits.ancestry import Doubt, is_in_history
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
 from lance_core.commits.catch_up import CatchUp
@@ -411,7 +412,7 @@ class _Attempts:
         transaction = file.transaction
         assert transaction is not None  # `apply` always stores it
         if writes_transaction_file(before):
-            self._write_file(transaction)
+            self._write_file(sealed(transaction))
         return Candidate(
             version=location.version,
             naming=location.naming,

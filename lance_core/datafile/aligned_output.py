@@ -15,6 +15,9 @@ from google.protobuf.empty_pb2 import Empty
 from lance_core._pb import file_pb2
 from lance_core._pb.encodings_v2_0_pb2 import ColumnEncoding
 from lance_core.byte_ranges import ByteRange, BytesLike
+from lance_core.checksums import environment
+from lance_core.checksums.crc32c import block_sums, crc32c_loop
+from lance_core.checksums.seal import MARK, SEAL_BYTES, seal
 from lance_core.datafile.column_map import column_of_schema
 from lance_core.datafile.column_metadata import page_end, serialize_page, serialize_pages
 from lance_core.datafile.file_output import FileWriteResult
@@ -45,20 +48,32 @@ _MIN_TOGETHER = 64
 
 
 class AlignedOutput:
-    """Writes the parts of one file. ``position``: number of bytes written so far."""
+    """Writes the parts of one file. ``position``: number of bytes written so far.
 
-    __slots__ = ("position", "version", "writer")
+    ``is_sealed``: True if the metadata and global buffers get checksums, ``has_sums``: pages, too.
+    """
 
-    def __init__(self, writer: ObjectWriter, version: FileVersion) -> None:
+    __slots__ = ("has_sums", "is_sealed", "position", "version", "writer")
+
+    def __init__(
+        self, writer: ObjectWriter, version: FileVersion, *, has_sums: bool = False
+    ) -> None:
+        """``has_sums``: False leaves the choice to the environment."""
         self.writer = writer
         self.version = version
         self.position = writer.tell()
+        self.is_sealed = environment.WRITTEN != "no"
+        self.has_sums = self.is_sealed and (has_sums or environment.WRITTEN == "pages")
 
     def write_aligned(self, data: BytesLike) -> ByteRange:
         """Write a buffer and its padding; returns the position of the buffer."""
         written = self._write(data)
         self.align(ALIGNMENT)
         return written
+
+    def write_global(self, data: BytesLike) -> tuple[ByteRange, list[int]]:
+        """Write a global buffer; returns its position and its checksum, in a list if it has one."""
+        return self.write_aligned(data), crc32c_loop()([data]) if self.is_sealed else []
 
     def write_parts(self, parts: Sequence[BytesLike]) -> ByteRange:
         """Write one aligned buffer that consists of ``parts``; returns its position."""
@@ -78,40 +93,60 @@ class AlignedOutput:
         url = self.version.page_encoding_url
         rest = [(page.num_rows, url, page.encoding, first_row + page.priority) for page in pages]
         if len(pages) < _MIN_TOGETHER:
-            ranges = self._write_each(pages)
             return [
-                serialize_page(own, *page_fields)
-                for own, page_fields in zip(ranges, rest, strict=True)
+                serialize_page(ranges, *page_fields, sums)
+                for (ranges, sums), page_fields in zip(self._write_each(pages), rest, strict=True)
             ]
         buffers = [data for page in pages for data in page.buffers]
+        sums = block_sums(buffers) if self.has_sums else []
         sizes = np.array([memoryview(data).nbytes for data in buffers], np.int64)
         starts = self._write_aligned(buffers, sizes)
         counts = np.array([len(page.buffers) for page in pages], np.int64)
         return serialize_pages(
-            starts, sizes, counts, [page_end(*page_fields) for page_fields in rest]
+            starts, sizes, counts, [page_end(*page_fields) for page_fields in rest], sums
         )
 
-    def _write_each(self, pages: Sequence[EncodedPage]) -> list[list[ByteRange]]:
-        """Write the buffers of pages, each with its padding; returns the positions of each page."""
-        ranges: list[list[ByteRange]] = []
+    def _write_each(self, pages: Sequence[EncodedPage]) -> list[tuple[list[ByteRange], list[int]]]:
+        """Write the buffers of pages, each with its padding.
+
+        Returns the positions and the checksums of each page.
+        """
+        written: list[tuple[list[ByteRange], list[int]]] = []
         parts: list[BytesLike] = []
         position = self.position
         for page in pages:
-            ranges.append(own := [])
+            own: list[ByteRange] = []
+            sums: list[int] = []
+            written.append((own, sums))
             for data in page.buffers:
                 size = memoryview(data).nbytes
                 if size > _MAX_COPIED_BYTES or position - self.position > _MAX_COPIED_BYTES:
                     self._write_joined(parts)
                 if size > _MAX_COPIED_BYTES:
-                    own.append(self.write_aligned(data))
+                    own.append(self._write_large(data, sums))
                     position = self.position
                     continue
+                if self.has_sums:
+                    sums += block_sums([data])
                 stop = position + size
                 own.append(ByteRange(position, stop))
                 position = stop + -stop % ALIGNMENT
                 parts += (data, _PADDINGS[position - stop])
         self._write_joined(parts)
-        return ranges
+        return written
+
+    def _write_large(self, data: BytesLike, sums: list[int]) -> ByteRange:
+        """`write_aligned`; adds checksums to ``sums`` while the bytes are in the cache."""
+        if not self.has_sums:
+            return self.write_aligned(data)
+        start, view = self.position, memoryview(data).cast("B")
+        for at in range(0, view.nbytes, _MAX_WRITTEN_BYTES):
+            part = view[at : at + _MAX_WRITTEN_BYTES]
+            sums += block_sums([part])
+            self._write(part)
+        written = ByteRange(start, self.position)
+        self.align(ALIGNMENT)
+        return written
 
     def _write_joined(self, parts: list[BytesLike]) -> None:
         """Write all ``parts``, and remove them from the list."""
@@ -182,21 +217,27 @@ class AlignedOutput:
         num_rows: int,
         columns: Sequence[bytes],
         buffers: Sequence[ByteRange],
+        buffer_sums: Sequence[int] = (),
     ) -> FileWriteResult:
         """Write everything after the buffers, and return what a manifest stores of the file.
 
         ``columns``: the serialized ``ColumnMetadata`` of each column. ``buffers``: the positions of
-        the global buffers after the ``FileDescriptor``.
+        the global buffers after the ``FileDescriptor``; ``buffer_sums``: their checksums, if any.
         """
         descriptor = file_pb2.FileDescriptor(
             schema=file_pb2.Schema(
                 fields=schema.to_proto(), metadata=encode_metadata(metadata) or None
             ),
             length=num_rows,
+            global_buffer_crc32c=buffer_sums,
         )
         description = descriptor.SerializeToString(deterministic=True)
+        size = len(description)
+        if self.is_sealed:
+            description = MARK + description
+            size = len(description) + SEAL_BYTES
         # One write: most files are small, and each write costs as much as their metadata.
-        start, column_metadata = self.position, self.position + len(description)
+        start, column_metadata = self.position, self.position + size
         sizes = np.fromiter(map(len, columns), np.int64, len(columns))
         table = np.empty((len(columns), 2), "<u8")
         table[:, 1] = sizes
@@ -209,8 +250,9 @@ class AlignedOutput:
         footer = Footer(
             column_metadata, column_table, buffer_table, len(globals_), len(columns), version
         )
-        parts = (description, *columns, table.tobytes(), own.tobytes(), footer.to_bytes())
-        self._write(b"".join(parts))
+        rest = b"".join((*columns, table.tobytes(), own.tobytes(), footer.to_bytes()))
+        sealing = seal(description, rest) if self.is_sealed else b""
+        self._write(b"".join((description, sealing, rest)))
         ids = column_of_schema(schema, version)
         return FileWriteResult(num_rows, self.position, tuple(ids), tuple(ids.values()), version)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from operator import add
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, overload
 
@@ -20,6 +20,8 @@ from google.protobuf.message import DecodeError, Message
 
 from lance_core._pb.file2_pb2 import ColumnMetadata, DirectEncoding, Encoding
 from lance_core.byte_ranges import ByteRange, BytesLike
+from lance_core.checksums.crc32c import num_blocks
+from lance_core.encodings.arrow.spans import edges_of
 from lance_core.encodings.messages import parse_column, parse_page
 from lance_core.encodings.page import Column, ForeignEncoding, Page
 from lance_core.encodings.version import COLUMN_ENCODING_URL, FileVersion
@@ -45,6 +47,9 @@ COLUMN_ENCODING_TAG, COLUMN_PAGES_TAG = 0x0A, 0x12
 
 _OFFSETS_TAG, _SIZES_TAG = 0x0A, 0x12
 """First byte of the fields ``buffer_offsets`` and ``buffer_sizes`` of a page."""
+
+PAGE_SUMS = b"\xaa\x6a"
+"""Tag of the field ``buffer_crc32c`` of a page, which is its last one."""
 
 _FORMAT_URL = "/lance.encodings"
 """Prefix of the type URLs of the format's own encodings."""
@@ -94,7 +99,7 @@ class ColumnParser:
         This and the access raise `CorruptFileError` naming the page, and `UnsupportedFeatureError`
         for an encoding that is stored elsewhere in the file.
         """
-        message = _column_metadata(raw)
+        message = parse_column_metadata(raw)
         pages = message.pages[:]  # iteration over a slice is faster
         num_rows = [page.length for page in pages]
         if num_rows and max(num_rows) > MAX_PAGE_ROWS:
@@ -137,14 +142,14 @@ class ColumnParser:
         a column has buffers of its own. The positions of buffers are not checked.
         """
         known: dict[bytes, int] = {}
-        first = _column_metadata(raw[0]).encoding
+        first = parse_column_metadata(raw[0]).encoding
         column_encoding = first.direct.encoding
         lists = PageLists([], [], [], [], [], [], [], _column_encoding(_raw(first)))
         num_pages, encodings, kinds, num_rows, num_buffers, offsets, sizes, _ = lists
         for (
             column
         ) in raw:  # a few bytecodes for each page: this is most of the cost of a small file
-            message = _column_metadata(column)
+            message = parse_column_metadata(column)
             pages = message.pages[:]
             num_pages.append(len(pages))
             if message.buffer_offsets or message.encoding.direct.encoding != column_encoding:
@@ -253,7 +258,8 @@ class _LazyPages(LazyItems[Page]):
         return self._parse(self._messages[index], range(len(self))[index])
 
 
-def _column_metadata(raw: bytes) -> ColumnMetadata:
+def parse_column_metadata(raw: bytes) -> ColumnMetadata:
+    """Decode a ``ColumnMetadata``; raises `CorruptFileError`."""
     try:
         return ColumnMetadata.FromString(raw)
     except DecodeError as error:
@@ -327,11 +333,16 @@ def serialize_column_encoding(encoding: bytes) -> bytes:
 
 
 def serialize_page(
-    buffers: Sequence[ByteRange], num_rows: int, type_url: str, encoding: bytes, priority: int
+    buffers: Sequence[ByteRange],
+    num_rows: int,
+    type_url: str,
+    encoding: bytes,
+    priority: int,
+    sums: Sequence[int] = (),
 ) -> bytes:
     """An item of the field ``pages`` of a ``ColumnMetadata``.
 
-    ``encoding`` is a message of type ``type_url``.
+    ``encoding`` is a message of type ``type_url``. ``sums``: the checksums of the buffers, if any.
     """
     page = ColumnMetadata.Page(
         buffer_offsets=[start for start, _ in buffers],
@@ -339,15 +350,26 @@ def serialize_page(
         length=num_rows,
         encoding=_encoding(type_url, encoding),
         priority=priority,
+        buffer_crc32c=sums,
     )
     return ColumnMetadata(pages=[page]).SerializeToString()
 
 
-def serialize_pages(starts: Ints, sizes: Ints, counts: Ints, ends: Sequence[bytes]) -> list[bytes]:
+def serialize_pages(
+    starts: Ints, sizes: Ints, counts: Ints, ends: Sequence[bytes], sums: Sequence[int] = ()
+) -> list[bytes]:
     """What `serialize_page` returns for each of many pages, computed for all of them at once.
 
-    Page p has the next ``counts[p]`` of all buffers and ends in ``ends[p]``, from `page_end`.
+    Page p has the next ``counts[p]`` of all buffers and ends in ``ends[p]``, from `page_end`, and
+    the checksums of its buffers, if there are ``sums``.
     """
+    if sums:
+        blocks = np.diff(edges_of(num_blocks(sizes))[edges_of(counts)])
+        stored, edges = np.array(sums, "<u4").tobytes(), (4 * edges_of(blocks)).tolist()
+        ends = [
+            end + _sums_head(stop - start) + stored[start:stop] if start < stop else end
+            for end, (start, stop) in zip(ends, pairwise(edges), strict=True)
+        ]
     present = counts > 0
     parts: list[varints.Ragged] = []
     for tag, numbers in ((_OFFSETS_TAG, starts), (_SIZES_TAG, sizes)):
@@ -360,6 +382,12 @@ def serialize_pages(starts: Ints, sizes: Ints, counts: Ints, ends: Sequence[byte
     raw, stops = joined.tobytes(), np.cumsum(lengths)
     spans = zip((stops - lengths).tolist(), stops.tolist(), ends, strict=True)
     return [raw[start:stop] + end for start, stop, end in spans]
+
+
+@lru_cache(maxsize=64)
+def _sums_head(size: int) -> bytes:
+    """Tag and length of the field ``buffer_crc32c`` of a page; ``size``: bytes of checksums."""
+    return PAGE_SUMS + varints.encode(np.array([size]))[0].tobytes()
 
 
 @lru_cache(maxsize=64)

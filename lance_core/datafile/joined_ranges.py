@@ -50,7 +50,7 @@ class JoinedRanges:
         Ranges of a file that are at most `GAP` apart are read as one. Raises `CorruptFileError` for
         a range that ends after the data of its file.
         """
-        arrays = self._within_span(ranges)
+        arrays = self.within_span(ranges)
         if not len(arrays):
             return BufferSlices.of(())
         order = arrays.starts.argsort(kind="stable")
@@ -71,11 +71,11 @@ class JoinedRanges:
 
         Raises `CorruptFileError` as `get` does.
         """
-        arrays = self._within_span(ranges)
+        arrays = self.within_span(ranges)
         files, inner = self._in_files(arrays)
         return BufferSlices(views, files, inner.starts, inner.stops)
 
-    def _within_span(self, ranges: Sequence[ByteRange]) -> RangeArrays:
+    def within_span(self, ranges: Sequence[ByteRange]) -> RangeArrays:
         """The same bytes by their first positions."""
         arrays = RangeArrays.of(ranges)
         moved = arrays.starts // self.span * self.span

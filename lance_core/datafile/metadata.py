@@ -13,24 +13,31 @@ from google.protobuf.message import DecodeError, Message
 from lance_core._pb.file_pb2 import Schema as StoredSchema
 from lance_core._pb.frames_pb2 import DescriptorFrame
 from lance_core.byte_ranges import ByteRange
+from lance_core.checksums.seal import MARK, SEAL_BYTES, is_seal
 from lance_core.concurrency.fork_safe import cached_property
-from lance_core.datafile.column_metadata import ColumnParser, LazyItems
+from lance_core.datafile.column_map import column_of_schema
+from lance_core.datafile.column_metadata import ColumnParser, LazyItems, parse_column_metadata
 from lance_core.datafile.footer import ALIGNMENT, FOOTER_LENGTH, TABLE_ENTRY, Footer, parse_footer
 from lance_core.datafile.tail import Tail
 from lance_core.encodings.page import Column
 from lance_core.encodings.v2_0.base import is_byte_lists
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
+from lance_core.imports.on_demand import lazy_module
 from lance_core.schema import Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from lance_core.datafile import page_checks
+    from lance_core.datafile.page_checks import PageChecks
     from lance_core.datafile.page_statistics import PageStatistics
     from lance_core.encodings.arrow.ordered_rows import AnyRows
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding
     from lance_core.schema import Field
+else:
+    page_checks = lazy_module("lance_core.datafile.page_checks")
 
 M = TypeVar("M", bound=Message)
 
@@ -80,6 +87,17 @@ class Columns(LazyItems[Column]):
         return self._metadata
 
     @property
+    def has_sums(self) -> bool:
+        """True if the first page of the first column that has buffers has checksums."""
+        for position, length in _ENTRY.iter_unpack(self._table):
+            start = position - self._base
+            column = parse_column_metadata(self._metadata[start : start + length])
+            for page in column.pages[:1]:
+                if page.buffer_sizes:
+                    return bool(page.buffer_crc32c)
+        return False
+
+    @property
     def parsed(self) -> list[Column]:
         """The columns that are parsed so far."""
         return list(self._made.copy().values())
@@ -104,6 +122,7 @@ class FileMetadata:
     """The metadata of one file; columns and schema are parsed on first access.
 
     ``size`` is in bytes. The first range of ``global_buffers`` contains the ``FileDescriptor``.
+    ``is_sealed``: True if the metadata has checksums, which are right.
     """
 
     def __init__(
@@ -113,8 +132,11 @@ class FileMetadata:
         global_buffers: tuple[ByteRange, ...],
         descriptor: DescriptorFrame,
         columns: Columns,
+        *,
+        is_sealed: bool = False,
     ) -> None:
         self.size = size
+        self.is_sealed = is_sealed
         self.global_buffers = global_buffers
         self.columns = columns
         self._footer = footer
@@ -124,6 +146,11 @@ class FileMetadata:
     def version(self) -> FileVersion:
         """The file version."""
         return self._footer.version
+
+    @property
+    def global_sums(self) -> Sequence[int]:
+        """The checksums of the global buffers after the first; empty if they have none."""
+        return self._descriptor.global_buffer_crc32c
 
     @property
     def metadata_size(self) -> int:
@@ -205,6 +232,16 @@ class FileMetadata:
             raise CorruptFileError(f"column {index} is missing, the file has {len(self.columns)}")
         return self.columns[index]
 
+    def page_checks(self) -> PageChecks:
+        """What checks the pages of the file; raises `CorruptFileError`."""
+        return page_checks.PageChecks([self.columns], [self.is_sealed], name_of=self._name_of)
+
+    def _name_of(self, column: int) -> str:
+        """The name of the field with a column, for errors."""
+        columns = column_of_schema(self.schema, self.version)
+        fields = {field.id: field for field in self.schema.walk()}
+        return next((fields[id_].name for id_, at in columns.items() if at == column), str(column))
+
     @property
     def num_column_metadata_bytes(self) -> int:
         """Size in bytes of the column metadata and its offsets table."""
@@ -233,14 +270,20 @@ def read_metadata(tail: Tail) -> FileMetadata:
     columns_table, buffers_table = tail.read([footer.column_table, footer.global_table])
     _check_packed(footer, columns_table)
     global_buffers = _global_buffers(footer, buffers_table)
-    region = ByteRange(footer.column_metadata, footer.column_offsets)
-    description, metadata = tail.read([global_buffers[0], region])
+    region = ByteRange(footer.column_metadata, size)
+    description, rest = tail.read([global_buffers[0], region])
+    end, position = max(0, len(description) - SEAL_BYTES), global_buffers[0].start
+    is_sealed = is_seal(description[end:], description[:end], rest, position)
+    if not is_sealed and description[: len(MARK)] == MARK:
+        raise CorruptFileError("the checksums of the metadata are damaged", offset=position)
+    metadata = rest[: footer.column_offsets - footer.column_metadata]
     return FileMetadata(
         footer,
         size,
         global_buffers,
-        _descriptor(description, global_buffers[0].start),
+        _descriptor(description, position),
         Columns(footer, columns_table, metadata),
+        is_sealed=is_sealed,
     )
 
 

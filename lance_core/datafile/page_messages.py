@@ -1,7 +1,7 @@
 """The ``Page`` messages of many columns, parsed at once.
 
 A ``Page`` message has its fields in the order of their numbers: buffer offsets, buffer sizes, rows,
-encoding, priority.
+encoding, priority, checksums.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from lance_core.datafile.column_metadata import (
     COLUMN_ENCODING_TAG,
     COLUMN_PAGES_TAG,
     MAX_PAGE_ROWS,
+    PAGE_SUMS,
 )
 from lance_core.datafile.varints import Bytes, Ints, packed_varints, varints_at
 from lance_core.encodings.arrow.spans import edges_of
@@ -76,6 +77,7 @@ class PageMessages:
         self.middle_stops = at
         self.encoding_starts = encodings[0]
         self.priorities, at = self._number(at, PAGE_PRIORITY)
+        self.sums_starts, at = at, self._after_sums(at)
         if (at != stops).any():
             raise UnsupportedFeatureError("pages with metadata that is unknown or in another order")
         if (encodings[0] == encodings[1]).any():
@@ -88,6 +90,14 @@ class PageMessages:
             raise CorruptFileError("a page has unequal numbers of buffer offsets and sizes")
         self.first_buffer = edges_of(counts)
 
+    @property
+    def sums(self) -> tuple[Ints, Ints]:
+        """The byte ranges of the checksums of each page, without tag and length."""
+        stops, has_sums = self._stops, self.sums_starts < self._stops
+        lengths = np.where(has_sums, self.sums_starts + len(PAGE_SUMS), len(self._data) - 1)
+        starts = np.where(has_sums, varints_at(self._data, lengths)[1], stops)
+        return starts, stops
+
     def _bytes_field(self, at: Ints, tag: int) -> tuple[tuple[Ints, Ints], Ints]:
         """The range of each page's field with this tag, and the position after it."""
         present = (self._data[at] == tag) & (at < self._stops)
@@ -97,6 +107,13 @@ class PageMessages:
             raise CorruptFileError("a part of a page is outside of its metadata")
         after = np.where(present, stops, at)
         return (np.where(present, starts, at), after), after
+
+    def _after_sums(self, at: Ints) -> Ints:
+        """The position after each page's checksums, which reach to the end of the page."""
+        present = (self._data[at] == PAGE_SUMS[0]) & (self._data[at + 1] == PAGE_SUMS[1])
+        present &= at + len(PAGE_SUMS) < self._stops
+        lengths, starts = varints_at(self._data, at + len(PAGE_SUMS))
+        return np.where(present, starts + lengths, at)
 
     def _number(self, at: Ints, tag: int) -> tuple[Ints, Ints]:
         """The number in each page's field with this tag, and the position after it."""

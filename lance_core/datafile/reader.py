@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain, islice, repeat
 from operator import is_
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,11 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from lance_core.byte_ranges import ByteRange
+from lance_core.checksums.crc32c import crc32c_loop
+from lance_core.checksums.seal import wrong_sum
 from lance_core.concurrency.turns import leave_turn
 from lance_core.datafile.content import FileContent, read_content
 from lance_core.datafile.fast.column_groups import COLUMN_GROUPS, Groups, GroupsOfFile
 from lance_core.datafile.fast.small_files import WHOLE_FILES, SmallFile, SmallFiles
 from lance_core.datafile.metadata import FileMetadata
+from lance_core.datafile.page_checks import PageChecks, checks_pages
 from lance_core.datafile.page_span import PagesInMemory, page_span
 from lance_core.datafile.page_statistics import PageStatistics
 from lance_core.datafile.read_ahead import FileReadAhead, Kept
@@ -62,7 +66,8 @@ class FileReader:
     """
 
     __slots__ = (
-        *("_checked", "_content", "_context", "_groups", "_source", "_store", "_whole", "path"),
+        *("_checked", "_checks", "_content", "_context", "_groups", "_source", "_store", "_whole"),
+        "path",
     )
 
     def __init__(
@@ -72,8 +77,10 @@ class FileReader:
         content: FileContent,
         registry: EncodingRegistry,
         source: FileReadAhead | PagesInMemory | SmallFile | None = None,
+        checks: PageChecks | None = None,
     ) -> None:
         self.path = path
+        self._checks = checks
         self._content = content
         self._store = store
         self._source = source or store
@@ -109,7 +116,10 @@ class FileReader:
                 whole = WHOLE_FILES.first(small_files, store, path, size)
                 tail, source = whole or (Tail(store, path, size), None)
             content = read_content(tail, registry)
-            reader = cls(store, path, content, registry, source)
+            checks = None
+            if isinstance(content, FileMetadata) and checks_pages(registry):
+                checks = content.page_checks() or None
+            reader = cls(store, path, content, registry, source, checks)
         except CorruptFileError as error:
             raise error.at(path=path) from error
         if tail.is_whole_file and source is None:
@@ -126,8 +136,19 @@ class FileReader:
             return self
         if not store.read_ahead or self._source is not store:
             return self
-        source = FileReadAhead(store, content, rows, cache, growth)
-        return FileReader(store, self.path, content, self._context.registry, source)
+        return self._with(store, FileReadAhead(store, content, rows, cache, growth))
+
+    def _with(
+        self,
+        store: ObjectStore,
+        source: FileReadAhead | PagesInMemory | SmallFile | None,
+        whole: pa.Buffer | None = None,
+    ) -> FileReader:
+        """A reader of the same file that gets its bytes elsewhere."""
+        registry = self._context.registry
+        reader = FileReader(store, self.path, self._content, registry, source, self._checks)
+        reader._whole = whole
+        return reader
 
     def with_pages(
         self, fields: Sequence[Field], column_of: Mapping[int, int], rows: RowRange
@@ -148,16 +169,13 @@ class FileReader:
             return None
         if not store.read_ahead or self._whole is not None or self._source is not store:
             return self
-        source = PagesInMemory(store, span)
-        return FileReader(store, self.path, content, self._context.registry, source)
+        return self._with(store, PagesInMemory(store, span))
 
     def on(self, store: ObjectStore) -> FileReader:
         """The same open file, read through ``store``; what is in memory is not read again."""
         source = None if self._source is self._store else self._source
         assert not isinstance(source, ObjectStore)
-        reader = FileReader(store, self.path, self._content, self._context.registry, source)
-        reader._whole = self._whole
-        return reader
+        return self._with(store, source, self._whole)
 
     @property
     def version(self) -> FileVersion:
@@ -312,7 +330,35 @@ class FileReader:
                 f"global buffer {index} was asked for, but {self.path!r} has {len(buffers)}"
             )
         (buffer,) = self._get([buffers[index]])
+        sums = self.metadata.global_sums
+        if sums and index:
+            computed, expected = crc32c_loop()([buffer])[0], sums[index - 1]
+            if computed != expected:
+                error = wrong_sum(buffer.size, computed, expected, buffers[index].start)
+                raise error.at(path=self.path, field=f"global_buffers[{index}]")
         return buffer
+
+    @property
+    def has_page_sums(self) -> bool:
+        """True if the first page with buffers has checksums. Raises `CorruptFileError`."""
+        content = self._content
+        return isinstance(content, FileMetadata) and content.columns.has_sums
+
+    def check_pages(self, columns: Sequence[int] | None = None) -> int:
+        """Check all pages, or those of ``columns``, and global buffers against their checksums.
+
+        Returns the bytes of pages that have checksums. Raises `CorruptFileError`, naming column,
+        page and offset.
+        """
+        content = self._content
+        if not isinstance(content, FileMetadata):
+            return 0
+        for number in range(1, len(content.global_buffers)):
+            self.read_global_buffer(number)
+        try:
+            return content.page_checks().check_all(partial(self._get, is_checked=True), columns)
+        except CorruptFileError as error:
+            raise error.at(path=self.path) from None
 
     def _grouped(self, fields: Sequence[Field], column_of: Mapping[int, int]) -> Groups:
         """The fields to decode together, and the indices of the others; all are checked."""
@@ -343,9 +389,12 @@ class FileReader:
             decodings = first
         return run_decoding(run_interleaved(list(decodings)), self._get)
 
-    def _get(self, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
+    def _get(self, ranges: Sequence[ByteRange], *, is_checked: bool = False) -> Sequence[pa.Buffer]:
+        """The bytes of ``ranges``; ``is_checked``: of pages only what is being checked already."""
         if not ranges:
             return ()
+        if self._checks is not None and not is_checked:
+            return self._checks.get(ranges, partial(self._get, is_checked=True))
         if self._whole is None:
             if not self._store.has_views:
                 leave_turn()

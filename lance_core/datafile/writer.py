@@ -85,9 +85,10 @@ class FileWriter(FileOutput):
         super().__init__(writer, schema, version)
         self._num_bytes = 0
         self._stored = as_stored(schema)
-        self._output = AlignedOutput(writer, version)
+        self._output = AlignedOutput(writer, version, has_sums=registry.sums_pages)
         self._metadata = dict(schema.metadata)
         self._global_buffers: list[ByteRange] = []
+        self._global_sums: list[int] = []
         context = self._output.encode_context(registry, limits, blobs, options.batches_stay)
         self._context = context
         self._blobs = blob_fields(schema)
@@ -192,7 +193,9 @@ class FileWriter(FileOutput):
     def add_global_buffer(self, data: BytesLike) -> int:
         """Write a global buffer; returns its number, from 1 on (0 is the ``FileDescriptor``)."""
         self._check_open()
-        self._guarded(lambda: self._global_buffers.append(self._output.write_aligned(data)))
+        written, sums = self._guarded(lambda: self._output.write_global(data))
+        self._global_buffers.append(written)
+        self._global_sums += sums
         return len(self._global_buffers)
 
     def add_schema_metadata(self, key: str, value: str) -> None:
@@ -216,6 +219,7 @@ class FileWriter(FileOutput):
             self.num_rows,
             self._column_metadata(),
             self._global_buffers,
+            self._global_sums,
         )
         self._close()
         return result

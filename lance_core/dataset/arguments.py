@@ -33,6 +33,8 @@ class OpenArguments(TypedDict, total=False):
     allow_base_paths: str | Sequence[str] | None
     commit_lock: CommitLock | None
     session: Session | None
+    verify: Literal["pages"] | None
+    checksums: Literal["pages"] | None
     index_cache_size_bytes: int | None
     metadata_cache_size_bytes: int | None
     block_size: object

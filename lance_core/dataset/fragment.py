@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.dataset.arrow_class import ArrowInstance
-from lance_core.dataset.maintenance.validate import check_fragment
+from lance_core.dataset.maintenance.validate import check_fragment, check_pages
 from lance_core.dataset.read.columns.projection import ROW_ADDRESS, Columns, Projection, select
 from lance_core.dataset.read.given_rows import take as taking
 from lance_core.dataset.read.scan_options import options_of, split_options
@@ -364,3 +364,11 @@ class LanceFragment(ArrowInstance):
         Raises `CorruptFileError` for a difference.
         """
         check_fragment(self._snapshot, self._fragment)
+
+    def check_pages(self, columns: Sequence[str] | None = None) -> int:
+        """Check the files of the fragment, or their pages of ``columns``, against their checksums.
+
+        Returns the bytes of pages that have checksums. Raises `CorruptFileError` naming file,
+        column, page and offset.
+        """
+        return check_pages(self._snapshot, self._fragment, columns)

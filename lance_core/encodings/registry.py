@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -90,7 +91,8 @@ class EncodingRegistry:
     that all encodings use. ``spec_of``: finds the descriptor of a file version, and raises an error
     if no plugin provides it; by default it finds those of the core. ``import_module`` imports the
     code of file versions. ``allowed_encodings``: a cache of the compressive encodings that files of
-    a version may contain.
+    a version may contain. ``checks_pages``: True if readers check pages against their checksums;
+    ``sums_pages``: True if writers store these. False: the environment decides.
     """
 
     __slots__ = (
@@ -101,8 +103,10 @@ class EncodingRegistry:
         "_resolved",
         "_spec_of",
         "allowed_encodings",
+        "checks_pages",
         "failed",
         "kernels",
+        "sums_pages",
     )
 
     def __init__(
@@ -117,6 +121,7 @@ class EncodingRegistry:
         for provider, spec in offered:
             entries.setdefault((spec.family, spec.key), []).append((provider, spec))
         self._entries = entries
+        self.checks_pages = self.sums_pages = False
         self.failed = tuple(failed)
         self.kernels = kernels
         self._spec_of = spec_of or _core_version
@@ -125,6 +130,12 @@ class EncodingRegistry:
         self._decoders: dict[FileVersion, FieldDecoder] = {}
         self._encoders: dict[FileVersion, FieldEncoders] = {}
         self.allowed_encodings: dict[tuple[str, FileVersion], EncodingSpec] = {}
+
+    def with_checksums(self, *, checks: bool, sums: bool) -> EncodingRegistry:
+        """The same registry, for readers that check pages, and writers that store checksums."""
+        changed = copy.copy(self)
+        changed.checks_pages, changed.sums_pages = checks, sums
+        return changed
 
     def file_version(self, version: FileVersion) -> FileVersionSpec:
         """The descriptor of a file version.

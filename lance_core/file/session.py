@@ -90,6 +90,13 @@ class LanceFileSession:
         """As `open_packed_blob_writer`, for a side file with one blob."""
         return _writer("DedicatedBlobWriter", self._store, path, blob_id)
 
+    def check_file(self, path: str) -> int:
+        """Check a data or index file against its checksums; returns the bytes of pages with some.
+
+        Raises `CorruptFileError`, naming column, page and offset, also if it is no such file.
+        """
+        return FileReader.open(self._store, path, registry=get_manager().encodings).check_pages()
+
     def contains(self, path: str) -> bool:
         """True if a file exists at ``path``."""
         try:

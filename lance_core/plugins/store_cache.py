@@ -40,6 +40,12 @@ HANDLER_OPTION = "commit_handler"
 ALLOW_OPTION = "allow_base_paths"
 """Storage option with the base paths outside of a table that files may be read from."""
 
+VERIFY_OPTION = "verify"
+"""Storage option; "pages": the pages of data files are checked against their checksums."""
+
+CHECKSUMS_OPTION = "checksums"
+"""Storage option; "pages": the pages of new data files get checksums."""
+
 CAPABILITY_OPTIONS = frozenset(field.name for field in fields(StoreCapabilities))
 """Storage options by which a user declares a guarantee of a store: ``yes``, ``no`` or ``probe``."""
 
@@ -49,7 +55,9 @@ MAX_LIVE_STORES = 64
 Options = Mapping[str, str | Secret]
 """Options of a store or handler by name; see `Secret` for the form of values."""
 
-_OF_THE_TABLE = CAPABILITY_OPTIONS | {ALLOW_OPTION, HANDLER_OPTION}
+_OF_THE_TABLE = CAPABILITY_OPTIONS | {
+    *(ALLOW_OPTION, HANDLER_OPTION, VERIFY_OPTION, CHECKSUMS_OPTION)
+}
 
 
 live_stores: LruCache[Hashable, ObjectStore] = LruCache(MAX_LIVE_STORES, parents_only=True)

@@ -35,6 +35,7 @@ from lance_core_testing.mutants import Mutant, mutants, mutate_message
 from tests.fuzz.index_contents import changes_of
 from tests.fuzz.judge import Verdict, judged
 from tests.fuzz.tables import Files, files_of
+from tests.fuzz.unsealed import without_checksums
 
 ROWS, FILE_ROWS = 480, 120
 
@@ -106,6 +107,7 @@ def rows() -> pa.Table:
     )
 
 
+@without_checksums
 def make_table(*, stable: bool) -> lance.LanceDataset:
     """Four fragments with deleted rows, an index on each column, and a fragment without one."""
     uri = f"memory://indices/{next(_numbers)}"
@@ -135,6 +137,7 @@ def section_of(files: Files) -> table_pb2.IndexSection:
     return table_pb2.IndexSection.FromString(raw or b"")
 
 
+@without_checksums
 def with_section(files: Files, section: table_pb2.IndexSection) -> Files:
     """The table with other entries."""
     path = manifest_of(files)
@@ -323,6 +326,7 @@ def change_uuid(files: Files, column: str, chance: random.Random) -> Damage:
     return f"uuid {entry.uuid.uuid!r}", with_section(files, section)
 
 
+@without_checksums
 def change_section(files: Files, column: str, chance: random.Random) -> Damage:
     """The bytes of all entries, so that it cannot be parsed."""
     path = manifest_of(files)

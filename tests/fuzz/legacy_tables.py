@@ -15,6 +15,7 @@ from lance_core._pb.table_pb2 import Manifest
 from lance_core_testing.mutants import Mutant, Mutation, mutants, mutate_message
 from tests.fuzz.judge import Verdict, judged
 from tests.fuzz.tables import Files, files_of, outcome, root_of
+from tests.fuzz.unsealed import without_checksums
 
 ROWS = 300
 NUMBERS = (-1, 0, 1, 7, 64, 1 << 20, (1 << 31) - 1, 1 << 31, 1 << 40, (1 << 63) - 1, -(1 << 63))
@@ -22,6 +23,7 @@ FILTERS = ("i > 250", "s = 'text 7'", "p.x IN (3, 5) OR b", "d = 'x'")
 
 
 @cache
+@without_checksums
 def sound() -> Files:
     """The files of the table: path and bytes of each."""
     numbers = range(ROWS)

@@ -21,6 +21,7 @@ from lance_core.store.memory import MemoryStore, Objects
 from lance_core.table.manifest.file import parse_manifest_file
 from lance_core_testing.mutants import Mutant, Mutation, mutants, mutate_message
 from tests.fuzz.judge import Verdict, judged
+from tests.fuzz.unsealed import without_checksums
 from tests.table_surgery import delete_rows
 
 SHARES = {"manifest": 4, "data": 2, "array of deletions": 1, "bitmap of deletions": 1}
@@ -30,6 +31,7 @@ ROWS = 5600
 Files = dict[str, bytes]
 
 
+@without_checksums
 def make_table() -> lance.LanceDataset:
     """Two fragments, one with many and one with few deleted rows; with stable row ids."""
     numbers = range(ROWS)

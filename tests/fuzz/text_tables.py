@@ -15,6 +15,7 @@ import pyarrow as pa
 import lance_core as lance
 from lance_core.query import BooleanQuery, FullTextOperator, MatchQuery, Occur, PhraseQuery
 from tests.fuzz.tables import Files, files_of
+from tests.fuzz.unsealed import without_checksums
 from tests.text.corpus import texts
 
 ROWS, FILE_ROWS = 420, 150
@@ -65,6 +66,7 @@ def _rows() -> pa.Table:
 
 
 @functools.cache
+@without_checksums
 def sound(case: str) -> Files:
     """The files of a table of three fragments with deleted rows and an index."""
     library, parameters = CASES[case]

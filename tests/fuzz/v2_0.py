@@ -28,6 +28,7 @@ from tests.fuzz.container import (
     swap_columns,
 )
 from tests.fuzz.judge import Verdict, judged, outcome
+from tests.fuzz.unsealed import without_checksums
 from tests.golden.reading import opened
 
 PATH = "x.lance"
@@ -92,6 +93,7 @@ def nested(rows: int) -> pa.Table:
     return pa.table(list(fields.values()), schema=schema)
 
 
+@without_checksums
 def written(table: pa.Table, **options: int) -> bytes:
     store = MemoryStore(Objects())
     writer = FileWriter(

@@ -16,6 +16,7 @@ import pyarrow as pa
 import lance_core as lance
 from lance_core_vector.plugin import KINDS
 from tests.fuzz.tables import Files, files_of
+from tests.fuzz.unsealed import without_checksums
 
 ROWS, WIDTH, PARTITIONS, K = 320, 8, 3, 10
 """K divides the rows that are left after a deletion, so that refinement can reach all."""
@@ -56,6 +57,7 @@ def queries() -> npt.NDArray[np.float32]:
 
 
 @functools.cache
+@without_checksums
 def sound(kind: str, number: int, builder: str) -> Files:
     """The files of a table of three fragments with deleted rows and an index."""
     matrix = vectors()

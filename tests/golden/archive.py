@@ -13,6 +13,8 @@ PYLANCE_TABLES = HERE / "pylance-14.0.2-tables.zip"
 PYLANCE_NAMES = HERE / "pylance-14.0.2-names.json.gz"
 """The public names of pylance, and of its arguments."""
 OURS = HERE / "lance-core.zip"
+SUMMED = HERE / "lance-core-checksums.zip"
+"""The same files with all checksums, of `columns.SUMMED_FILES`; those of ``OURS`` have none."""
 EARLIER = HERE / "lance-core-earlier.zip"
 """What this library wrote before it wrote the files of ``OURS``, where that was different."""
 

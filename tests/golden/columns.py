@@ -303,3 +303,6 @@ FILES: tuple[tuple[str, str], ...] = tuple(
     (name, version) for name, case in CASES.items() for version in case.versions
 )
 """The name of a case and the file version, of each golden file."""
+
+SUMMED_FILES = FILES[::9]
+"""Those that are also kept with checksums."""

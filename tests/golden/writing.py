@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import lance
 import numpy as np
@@ -11,11 +12,20 @@ import pyarrow as pa
 
 import lance_core
 import lance_core.file
+from lance_core.checksums import environment
 from tests.golden.columns import Case
 
 
-def written(module: Any, case: Case, version: str, folder: Path) -> bytes:
-    """The bytes of a case, written by the ``lance.file`` of pylance, or by ours if it is None."""
+def written(module: Any, case: Case, version: str, folder: Path, checksums: str = "no") -> bytes:
+    """The bytes of a case, written by the ``lance.file`` of pylance, or by ours if it is None.
+
+    ``checksums``: "no" or "pages", of our files.
+    """
+    with patch.object(environment, "WRITTEN", checksums):
+        return _written(module, case, version, folder)
+
+
+def _written(module: Any, case: Case, version: str, folder: Path) -> bytes:
     if case.payloads is not None:
         return _of_a_table(module, case.payloads(), version, folder)
     table, path = case.table(), folder / "golden.lance"

@@ -9,16 +9,20 @@ columns takes a 16th of the processor time (2.0: a 9th).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.checksums.crc32c import crc32c_loop
+from lance_core.checksums.seal import SEAL_BYTES, seal_sums
 from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.datafile.column_metadata import ColumnParser, LazyItems
 from lance_core.datafile.footer import ALIGNMENT, FOOTER_LENGTH, MAGIC, TABLE_ENTRY
 from lance_core.datafile.joined_ranges import GAP, JoinedRanges
+from lance_core.datafile.page_checks import PageChecks, checks_pages
 from lance_core.datafile.tail import TAIL_LENGTH, Tail
 from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.decoding import run_decoding, run_interleaved
@@ -88,6 +92,10 @@ class JoinedFiles:
         end = self._ranges.end
         self._context = DecodeContext(GAP, end, version, registry)
         self._metadata = metadata
+        self._checks: PageChecks | None = None
+        if checks_pages(registry):
+            bases = self._ranges.bases.tolist()
+            self._checks = PageChecks(metadata.files, metadata.is_sealed, bases)
         rows = np.array([part.num_rows for part in parts], np.int64)
         parser = ColumnParser(version, end)
         self._columns = JoinedColumns(metadata, self._ranges.bases, rows, parser)
@@ -127,9 +135,13 @@ class JoinedFiles:
                 return view_ranges(whole[file], ranges, self._paths[file])
             return store.get_ranges(self._paths[file], ranges)
 
-        arrays = run_decoding(
-            run_interleaved(decodings), lambda ranges: self._ranges.get(ranges, read)
-        )
+        def get(ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
+            if not self._checks:
+                return self._ranges.get(ranges, read)
+            within = self._ranges.within_span(ranges)
+            return self._checks.get(within, lambda some: self._ranges.get(some, read))
+
+        arrays = run_decoding(run_interleaved(decodings), get)
         columns = [
             pa.chunked_array(chunks, field.storage_type)
             for field, chunks in zip(fields, arrays, strict=True)
@@ -219,6 +231,20 @@ def _check_footers(footers: npt.NDArray[np.void], ends: Int64Array) -> None:
         raise CorruptFileError("the parts of a file are not in order before its footer")
 
 
+def _check_seals(tails: Sequence[pa.Buffer], columns: Sequence[int]) -> list[bool]:
+    """True for each file that has the checksum of its metadata, which begins at ``columns``.
+
+    Raises `CorruptFileError` if a checksum differs.
+    """
+    views = [(memoryview(tail), at) for tail, at in zip(tails, columns, strict=True)]
+    sums = [seal_sums(view[max(0, at - SEAL_BYTES) : at]) for view, at in views]
+    is_sealed = [of_file is not None for of_file in sums]
+    computed = crc32c_loop()([view[at:] for view, at in compress(views, is_sealed)])
+    if computed != [of_file[1] for of_file in sums if of_file is not None]:
+        raise CorruptFileError("the metadata of a file does not have its checksum")
+    return is_sealed
+
+
 class _Metadata:
     """The column metadata of all files."""
 
@@ -228,7 +254,8 @@ class _Metadata:
     ) -> _Metadata | None:
         """The metadata in ``tails``, the last bytes of the files; None if they have too little."""
         begins = sizes - np.array([tail.size for tail in tails], np.int64)
-        is_inside = (begins <= footers["columns"]).all()
+        seals = np.maximum(footers["columns"].astype(np.int64) - SEAL_BYTES, 0)
+        is_inside = (begins <= seals).all()
         return cls(tails, begins, footers) if is_inside else None
 
     def __init__(
@@ -236,6 +263,7 @@ class _Metadata:
     ) -> None:
         """``tails`` are the bytes of the files from ``begins`` on."""
         self.data_ends = footers["columns"].astype(np.int64)
+        self.is_sealed = _check_seals(tails, (self.data_ends - begins).tolist())
         self.num_columns = int(footers["num_columns"][0])
         starts = footers["column_table"].astype(np.int64)
         size = TABLE_ENTRY * self.num_columns

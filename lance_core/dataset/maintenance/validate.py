@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from lance_core.dataset.read.columns.projection import CREATED_AT_VERSION, LAST_UPDATED_AT_VERSION
@@ -58,3 +60,19 @@ def check_fragment(snapshot: Snapshot, fragment: Fragment) -> None:
         row_ids(snapshot, fragment)
         for name in (CREATED_AT_VERSION, LAST_UPDATED_AT_VERSION):
             row_versions(snapshot, fragment, name)
+
+
+def check_pages(
+    snapshot: Snapshot, fragment: Fragment, columns: Sequence[str] | None = None
+) -> int:
+    """Check the pages of the fragment's files, or of ``columns``, against their checksums.
+
+    Returns the bytes that have checksums. Raises `CorruptFileError`.
+    """
+    chosen = snapshot.schema if columns is None else snapshot.schema.project(columns)
+    ids = {field.id for field in chosen.walk()}
+    total = 0
+    for file in fragment.files:
+        numbers = [number for id_, number in file.columns().items() if id_ in ids]
+        total += snapshot.reader(file).check_pages(None if columns is None else numbers)
+    return total

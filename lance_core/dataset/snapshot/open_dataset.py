@@ -41,6 +41,7 @@ _SUPPORTED = frozenset(
         *("version", "asof", "storage_options", "default_scan_options", "commit_lock"),
         *("allow_base_paths", "session", "index_cache_size_bytes", "metadata_cache_size_bytes"),
         *("serialized_manifest", "namespace_client", "table_id", "base_store_params"),
+        *("verify", "checksums"),
         "ignore_namespace_table_storage_options",
         "namespace_client_managed_versioning",
     }
@@ -77,6 +78,7 @@ def open_dataset(
         options.get("allow_base_paths"),
         session,
         options.get("base_store_params"),
+        options,
     )
     root = root.with_lock(options.get("commit_lock"))
     serialized = options.get("serialized_manifest")

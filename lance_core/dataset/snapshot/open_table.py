@@ -13,6 +13,7 @@ from lance_core.commits.handlers.lock import CommitLock
 from lance_core.commits.history import Version, check_number, read_latest, read_version
 from lance_core.commits.refs import get_tag
 from lance_core.dataset.snapshot.base_paths import allowing, opened
+from lance_core.dataset.snapshot.checksum_options import registry_for, with_checksums
 from lance_core.dataset.snapshot.session import Session, checked_session
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, TableRoot, Target
 from lance_core.errors import (
@@ -49,10 +50,12 @@ def open_root(
     allow_base_paths: str | Sequence[str] | None = None,
     session: Session | None = None,
     base_store_params: Mapping[str, Mapping[str, Any]] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> TableRoot:
     """The root of the table at ``uri``, which need not exist; ``memory://`` is always a new one.
 
-    A `StoreConfig` has the ``storage_options``, which are ignored then.
+    A `StoreConfig` has the ``storage_options``, which are ignored then. ``options``: those about
+    checksums, among others.
     """
     if storage_options is not None:
         storage_options = hide_secrets(storage_options)
@@ -67,6 +70,8 @@ def open_root(
         config = allowing(config, allow_base_paths)
     if base_store_params:
         config = config.with_base_options(base_store_params)
+    if options:
+        config = with_checksums(config, options)
     return open_root_of(config, session=session)
 
 
@@ -92,9 +97,14 @@ def open_root_of(
     store = opened(config, url, config.options)
     if config.folder:
         store = PrefixStore(store, config.folder)
+    registry = get_manager().encodings
+    if config.options:
+        registry = registry_for(registry, config)
+    if registry.checks_pages:
+        session = session.fresh()  # what others have read was not checked
     session.start_counting(store)
     handler = _handler(config, store)
-    return TableRoot(config, store, handler, get_manager().encodings, commit_lock, session)
+    return TableRoot(config, store, handler, registry, commit_lock, session)
 
 
 def _handler(config: StoreConfig, store: ObjectStore, marker: str | None = None) -> CommitHandler:

@@ -156,9 +156,19 @@ class Snapshot:
     def version(self) -> int:
         return self.manifest.version
 
-    def with_own_caches(self) -> Snapshot:
-        """The same version, read without what is cached of it, and without adding to that."""
-        return replace(self, root=replace(self.root, session=self.root.session.fresh()))
+    def for_rewrite(self, fragments: Sequence[Fragment]) -> Snapshot:
+        """The same version, to write ``fragments`` anew: nothing is cached beyond this object.
+
+        Pages are checked against their checksums, if they have some, and new pages get some if
+        those of the first or the last fragment have.
+        """
+        root, sums = self.root, self.root.registry.sums_pages
+        root = replace(root, session=root.session.fresh())
+        fresh = replace(self, root=root)
+        for fragment in (*fragments[:1], *fragments[-1:]):
+            sums = sums or any(fresh.reader(file).has_page_sums for file in fragment.files)
+        registry = root.registry.with_checksums(checks=True, sums=sums)
+        return replace(self, root=replace(root, session=root.session.fresh(), registry=registry))
 
     @cached_property
     def is_io_bound(self) -> bool:

@@ -100,6 +100,7 @@ class WriteArguments(TypedDict, total=False):
     of the objects.
     ``blob_pack_file_size_threshold``: maximum bytes of a file with several blobs; by default the
     limit in the metadata of each field (1 GiB).
+    ``checksums``: "pages" stores checksums of all pages, unless the target is an open dataset.
     ``session``: the caches of the returned dataset, unless the target is an open dataset.
     ``namespace_client`` and ``table_id``: a catalog, and the name of the table in it.
     """
@@ -126,6 +127,7 @@ class WriteArguments(TypedDict, total=False):
     allow_external_blob_outside_bases: bool
     external_blob_mode: str
     blob_pack_file_size_threshold: int | None
+    checksums: str | None
     session: Session | None
     namespace_client: object
     table_id: Sequence[str] | None
@@ -258,14 +260,14 @@ class _Job:
     ) -> _Job:
         mode = CREATE if mode is None else mode
         _check_arguments(mode, arguments)
-        session, options = arguments.get("session"), arguments.get("storage_options")
+        options = arguments.get("storage_options")
         where: Target
         if target is None or arguments.get("namespace_client") or arguments.get("table_id"):
             is_new = mode == CREATE
             where, options = namespace_tables.located(target, options, arguments, is_new=is_new)
         else:
             where = target
-        root, base = _target(where, mode, options, session)
+        root, base = _target(where, mode, options, arguments)
         named = {name: value for name, value in arguments.items() if value is not None}
         new_bases = _initial_bases(named.get("initial_bases"), base)
         choice = BaseChoice.from_arguments(named)
@@ -375,13 +377,14 @@ def _target(
     target: Target,
     mode: str,
     storage_options: Mapping[str, Any] | None,
-    session: Session | None,
+    arguments: Mapping[str, Any],
 ) -> tuple[TableRoot, Snapshot | None]:
     """The table's root, and the version that the write is based on (None if there is no table)."""
     if not isinstance(target, str) and isinstance(target, HasSnapshot):
         base = target.snapshot
     else:
-        root = open_table.open_root(target, storage_options, session=session)
+        session = arguments.get("session")
+        root = open_table.open_root(target, storage_options, session=session, options=arguments)
         try:
             base = open_table.open_version(root)
         except DatasetNotFoundError:

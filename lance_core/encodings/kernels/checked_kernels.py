@@ -43,7 +43,9 @@ def _checked(name: str, loop: Callable[..., Any], plugin: str) -> Callable[..., 
         )
     calls = CheckedCalls(what, PluginError)
     members: tuple[str, ...] = _DOCUMENTS
-    if name not in OPTIONAL_LOOPS:
+    if name == "crc32c":
+        members = ("list[int]",)
+    elif name not in OPTIONAL_LOOPS:
         members = _members(getattr(Kernels, name).__annotations__["return"])
     rule = RULES.get(name)
 
@@ -103,6 +105,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "None": (type(None),),
     "bool": (bool, np.bool_),
     "int": (int, np.integer),
+    "list[int]": (list,),
     "pa.Buffer": (pa.Buffer,),
     "pa.Buffer | None": (pa.Buffer, type(None)),
 }

@@ -157,6 +157,9 @@ def _headers(result: Any, data: Any, chunks: int, parts: int) -> str | None:
 
 
 RULES: Mapping[str, Rule] = {
+    "crc32c": lambda r, buffers: (
+        _length(r, len(buffers)) or _within(np.array(r, np.int64), 1 << 32)
+    ),
     "unpack_fastlanes": lambda r, data, width, bits, chunks: _words(r, chunks * _CHUNK, bits),
     "pack_fastlanes": lambda r, values, width: _length(r, len(values) // 8 * width),
     "unpack_inline": lambda r, data, starts, sizes, counts, bits: _words(r, counts.sum(), bits),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lance_core.byte_ranges import CopyRanges
+    from lance_core.checksums.crc32c import Crc32c
     from lance_core.encodings.arrow.coalesced_take import Places
     from lance_core.encodings.decoding import Int64Array, Offsets, ValueMatches
     from lance_core.encodings.kernels.numpy.bitpacking import Words
@@ -411,6 +412,9 @@ class Kernels(Protocol):
     read at once. Raises `OSError`, also if a file ends before a range. None if no plugin has it.
     """
 
+    crc32c: Crc32c | None
+    """The CRC-32C of each buffer of a list. None if no plugin has it: then numpy computes it."""
+
     encode_json: JsonLoop | None
     """Converts JSON text, in UTF-8, to binary JSON. None if no plugin has it.
 
@@ -426,7 +430,7 @@ class Kernels(Protocol):
 LOOPS = tuple(name for name in vars(Kernels) if not name.startswith("_"))
 """The names of all kernels that numpy provides too."""
 
-OPTIONAL_LOOPS = ("copy_ranges", "encode_json", "decode_json")
+OPTIONAL_LOOPS = ("copy_ranges", "crc32c", "encode_json", "decode_json")
 """The names of the other kernels."""
 
 ALL_LOOPS = (*LOOPS, *OPTIONAL_LOOPS)

@@ -2,17 +2,20 @@
 
 Two file types (``DeletionFile`` in table.proto): an Arrow IPC file with one batch of one column
 ``row_id: uint32 not null`` in any order, and a portable 32-bit Roaring bitmap. In memory: sorted
-distinct uint32 physical row offsets.
+distinct uint32 physical row offsets. Before the footer of Arrow, and behind the bitmap, is a seal
+(`lance_core.checksums.seal`), which other readers skip.
 """
 
 from __future__ import annotations
 
+import struct
 from array import array
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.checksums.seal import SEAL_BYTES, has_seal, seal
 from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
 from lance_core.table.fragments.deletion_file import DeletionFileType
 from lance_core.table.fragments.ipc_sizes import batch_size
@@ -27,6 +30,10 @@ The minimum is one row higher if the file replaces an older deletion file, as in
 """
 
 _SCHEMA = pa.schema([pa.field("row_id", pa.uint32(), nullable=False)])
+_ENDING = struct.Struct("<i6s")
+"""What an Arrow file ends with: the size of its footer, and ``ARROW1``."""
+
+_ALIGNMENT = 8
 _ONE_THREAD = pa.ipc.IpcReadOptions(use_threads=False)
 _MEMORY_LIMIT = 1 << 26
 _ROARING_VALUES_PER_BYTE = 8
@@ -48,9 +55,11 @@ def decode_deletions(
     view = memoryview(data)
     try:
         if file_type is DeletionFileType.ARROW_ARRAY:
+            has_seal(view, _footer_start(view) - SEAL_BYTES)
             offsets = _decode_arrow(view)
         else:
-            offsets = _decode_bitmap(bytes(view))
+            end = len(view) - SEAL_BYTES
+            offsets = _decode_bitmap(bytes(view[:end] if has_seal(view, end) else view))
         if len(offsets) and int(offsets[-1]) >= physical_rows:
             raise CorruptFileError(f"deleted row {offsets[-1]} is outside of {physical_rows} rows")
         if num_deleted_rows is not None and len(offsets) != num_deleted_rows:
@@ -71,8 +80,15 @@ def encode_deletions(offsets: RowOffsets, grown: bool = False) -> tuple[Deletion
     if offsets.dtype != np.uint32 or (offsets[1:] <= offsets[:-1]).any():
         raise InvalidInputError("deleted row offsets must be sorted distinct uint32 values")
     if len(offsets) >= BITMAP_FROM + grown:
-        return DeletionFileType.BITMAP, _encode_bitmap(offsets)
+        bitmap = _encode_bitmap(offsets)
+        return DeletionFileType.BITMAP, bitmap + seal(bitmap)
     return DeletionFileType.ARROW_ARRAY, _encode_arrow(offsets)
+
+
+def _footer_start(view: memoryview) -> int:
+    """The position of the footer of an Arrow file; at most 0 if it has none."""
+    end = len(view) - _ENDING.size
+    return end - int(_ENDING.unpack_from(view, end)[0]) if end >= 0 else 0
 
 
 def _decode_arrow(view: memoryview) -> RowOffsets:
@@ -130,7 +146,12 @@ def _encode_arrow(offsets: RowOffsets) -> bytes:
         # `pa.array` would import pandas, which takes long.
         column = pa.Array.from_buffers(pa.uint32(), len(offsets), [None, pa.py_buffer(offsets)])
         writer.write_batch(pa.RecordBatch.from_arrays([column], schema=_SCHEMA))
-    return bytes(sink.getvalue())
+    view = memoryview(sink.getvalue())
+    start = len(view) - _ENDING.size - _ENDING.unpack(view[-_ENDING.size :])[0]
+    padding = bytes(-(start + SEAL_BYTES) % _ALIGNMENT)  # the footer stays aligned
+    before = b"".join([view[:start], padding])
+    sealing = seal(before, view[start:])
+    return b"".join([before, sealing, view[start:]]) if sealing else bytes(view)
 
 
 def _encode_bitmap(offsets: RowOffsets) -> bytes:

@@ -6,9 +6,10 @@
     [u32 length | IndexSection]  [u32 length | Transaction]  u32 length | Manifest
     u64 position of the manifest's length | u16 major = 0 | u16 minor | "LANC"
 
-All integers are little-endian. The manifest has the positions of the two sections; readers use
-these positions, not the order. Only tables of 0.1 files store values of dictionary columns here;
-the fields of the schema have their positions. See docs/format/table.md.
+All integers are little-endian. The manifest is sealed (`lance_core.checksums.seal`) and has the
+positions of the two sections; readers use these positions, not the order. Only tables of 0.1 files
+store values of dictionary columns here; the fields of the schema have their positions. See
+docs/format/table.md.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from functools import lru_cache
 
 import pyarrow as pa
 
+from lance_core.checksums import environment
+from lance_core.checksums.seal import MARK, SEAL_BYTES, inside_seal, seal
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.schema.dictionary_values import (
@@ -90,8 +93,7 @@ _cached = lru_cache(MAX_CACHED)(_parsed)
 def serialized_manifest(data: pa.Buffer | memoryview) -> bytes:
     """The serialized ``Manifest`` in a whole manifest file; raises like `parse_manifest_file`."""
     view = _bytes_view(data)
-    start, stop = _manifest_range(view)
-    return bytes(view[start:stop])
+    return bytes(inside_seal(view, *_manifest_range(view)))
 
 
 def version_of(message: bytes) -> int:
@@ -118,9 +120,14 @@ def serialize_manifest_file(file: ManifestFile) -> bytes:
     if file.transaction is not None:
         message.transaction_section = position
         position += _add_section(parts, file.transaction)
-    _add_section(parts, join(message, manifest.fragments))
-    parts.append(_TAIL.pack(position, _MAJOR, _MINOR, _MAGIC))
-    return b"".join(parts)
+    serialized = join(message, manifest.fragments)
+    tail = _TAIL.pack(position, _MAJOR, _MINOR, _MAGIC)
+    if environment.WRITTEN == "no":
+        _add_section(parts, serialized)
+        return b"".join([*parts, tail])
+    parts += [_LENGTH.pack(len(MARK) + len(serialized) + SEAL_BYTES), MARK, serialized]
+    content = b"".join(parts)
+    return b"".join([content, seal(content, tail), tail])
 
 
 def _with_dictionaries(manifest: Manifest, view: memoryview) -> Manifest:

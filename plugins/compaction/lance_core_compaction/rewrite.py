@@ -64,7 +64,7 @@ def rewrite(
     for corrupt files, and the errors of the store.
     """
     # A table does not need metadata of the files that are about to be replaced.
-    snapshot = snapshot.with_own_caches()
+    snapshot = snapshot.for_rewrite(fragments)
     with discard_on_failure(snapshot.root) as files:
         copied = _copied(snapshot, fragments, settings, files.data, advance)
         if copied is None:

@@ -4,7 +4,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-Buffer: TypeAlias = bytes | bytearray | np.ndarray[Any, Any] | pa.Buffer
+Buffer: TypeAlias = bytes | bytearray | memoryview | np.ndarray[Any, Any] | pa.Buffer
 
 INTERFACE: int
 
@@ -25,6 +25,7 @@ def aligned(
     array: np.ndarray[Any, Any],
     /,
 ) -> np.ndarray[Any, Any]: ...
+def crc32c(buffers: list[Buffer], /) -> list[int]: ...
 def unpack_fastlanes(
     packed: Buffer, width: int, bits: int, chunks: int, values: Buffer, /
 ) -> int: ...

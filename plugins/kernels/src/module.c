@@ -6,12 +6,13 @@
 #endif
 
 static int add_all(PyObject *module) {
+    fill_crc32c_tables();
     PyMethodDef *groups[] = {
-        arrays_methods,      dictionary_methods,  fastlanes_methods,  files_methods,
-        fsst_decode_methods, fsst_encode_methods, fsst_train_methods, headers_methods,
-        json_methods,        levels_methods,      rows_methods,       runs_methods,
-        search_methods,      slices_methods,      streams_methods,    variable_methods,
-        zipped_methods,
+        arrays_methods,    crc32c_methods,      dictionary_methods,  fastlanes_methods,
+        files_methods,     fsst_decode_methods, fsst_encode_methods, fsst_train_methods,
+        headers_methods,   json_methods,        levels_methods,      rows_methods,
+        runs_methods,      search_methods,      slices_methods,      streams_methods,
+        variable_methods,  zipped_methods,
     };
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         if (PyModule_AddFunctions(module, groups[i]) < 0)

@@ -152,6 +152,7 @@ static inline PyObject *from_chunks(PyObject *args, const char *(*kernel)(chunks
 }
 
 extern PyMethodDef arrays_methods[];
+extern PyMethodDef crc32c_methods[];
 extern PyMethodDef dictionary_methods[];
 extern PyMethodDef fastlanes_methods[];
 extern PyMethodDef files_methods[];
@@ -170,5 +171,6 @@ extern PyMethodDef variable_methods[];
 extern PyMethodDef zipped_methods[];
 
 int add_failing(PyObject *module);
+void fill_crc32c_tables(void);
 
 #endif

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from lance_core.checksums.seal import unsealed
 from lance_core.commits.base import Candidate, ManifestLocation
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.history import read_transaction, read_version
@@ -68,7 +69,7 @@ def test_what_is_returned_is_what_is_stored(store: ObjectStore) -> None:
 def test_manifest_and_file_hold_the_same_transaction(store: ObjectStore) -> None:
     transaction = creation()
     made = commit(store, transaction)
-    in_file = bytes(store.get(f"_transactions/{transaction.file_name}"))
+    in_file = bytes(unsealed(store.get(f"_transactions/{transaction.file_name}")))
     assert in_file == made.file.transaction == transaction.to_bytes()
     assert made.file.manifest.transaction_file == transaction.file_name
     assert read_transaction(store, made.location) == Transaction.from_bytes(in_file)

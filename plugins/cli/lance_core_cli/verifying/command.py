@@ -23,8 +23,8 @@ class Verify(Command):
             "--level",
             choices=LEVELS,
             default="pages",
-            help="structure: files, fields, rows; pages: decode all of them (by default); "
-            "full: indices against rows, too",
+            help="structure: files, fields, rows; checksums: those of pages, where writers stored "
+            "some; pages: decode all of them (by default); full: indices against rows, too",
         )
         parser.add_argument("--json", action="store_true", help="the report as JSON")
 
@@ -59,6 +59,8 @@ def _in_words(report: VerifyReport) -> Iterator[str]:
         yield f"not checked: {one_line(name)}"
     checked = f"{report.versions} versions, {report.fragments} fragments, {report.rows} rows"
     if report.level != "structure":
+        checked += f", {report.summed} bytes by checksum"
+    if report.level in ("pages", "full"):
         checked += f", {report.bytes} bytes of values"
     if report.level == "full":
         checked += f", {report.indices} indices"

@@ -41,7 +41,8 @@ class VerifyReport:
     """What was checked of one version of a table, and all problems.
 
     ``level``: see `verify`. ``fragments``, ``rows`` and ``indices`` are numbers of what was
-    checked; ``bytes``: those of the decoded columns. ``unchecked``: indices that were not compared
+    checked; ``summed``: the bytes whose checksums are right; ``bytes``: those of the decoded
+    columns. ``unchecked``: indices that were not compared
     with rows, and why.
     """
 
@@ -51,6 +52,7 @@ class VerifyReport:
     versions: int = 0
     fragments: int = 0
     rows: int = 0
+    summed: int = 0
     bytes: int = 0
     indices: int = 0
     problems: list[Problem] = field(default_factory=list)

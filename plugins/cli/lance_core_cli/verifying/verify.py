@@ -20,8 +20,11 @@ from lance_core_cli.stored_rows import stored_batches
 from lance_core_cli.verifying.indices import index_problems
 from lance_core_cli.verifying.problem import DELETION_FILE, Problem, VerifyReport
 
-Level = Literal["structure", "pages", "full"]
-LEVELS: tuple[Level, ...] = ("structure", "pages", "full")
+Level = Literal["structure", "checksums", "pages", "full"]
+LEVELS: tuple[Level, ...] = ("structure", "checksums", "pages", "full")
+
+_LANCE_FILES = (".lance", ".idx")
+"""What the names of files of indices end with that are like data files."""
 
 _DAMAGE = (CorruptFileError, NotFoundError, UnsupportedFeatureError)
 """Errors of damaged pages: a flipped bit may name an encoding that does not exist."""
@@ -40,9 +43,11 @@ def verify(
 
     - ``structure``: manifests and tags can be read; all data and deletion files are there, have the
       fields and rows that the manifest says, and row ids are unique.
+    - ``checksums``: the pages of data files, and the files of indices, have the checksums that
+      their writer stored, if it did; ``report.summed`` are the bytes of those that have some.
     - ``pages``: every page of every column is read and decoded, those of deleted rows and the bytes
-      of blobs, too. A flipped bit that makes another valid value is not noticed: files have no
-      checksums.
+      of blobs, too. In pages without checksums, a flipped bit that makes another valid value is not
+      noticed.
     - ``full``: what indices have is compared with the rows; of indices of scalars, what they find
       for a sample of values.
 
@@ -61,13 +66,15 @@ def verify(
         indices = table.describe_indices()
     fragments = table.get_fragments()
     for done, fragment in enumerate(fragments):
-        if _check_structure(fragment, report) and level != "structure":
-            _check_pages(table, fragment, report)
+        if _check_structure(fragment, report):
+            _check_bytes(table, fragment, report)
         if progress is not None:
             progress(done + 1, len(fragments))
     if report.is_whole:  # else its fragments fail again
         with _noted(report, "row ids", "all"):
             table.validate()
+    if level != "structure":
+        _check_index_files(table, indices, report)
     if level == "full":
         _check_indices(table, indices, report)
     return report
@@ -102,6 +109,47 @@ def _check_structure(fragment: LanceFragment, report: VerifyReport) -> bool:
     return len(report.problems) == before
 
 
+def _check_bytes(table: LanceDataset, fragment: LanceFragment, report: VerifyReport) -> None:
+    """Checksums, then pages, as far as the level goes; of damaged bytes no page is decoded."""
+    if report.level == "structure" or not _check_sums(table, fragment, report):
+        return
+    if report.level != "checksums":
+        _check_pages(table, fragment, report)
+
+
+def _check_sums(table: LanceDataset, fragment: LanceFragment, report: VerifyReport) -> bool:
+    """True if all pages have their checksums; else the report names the columns that have not."""
+    try:
+        report.summed += fragment.check_pages()
+    except CorruptFileError as error:
+        before = len(report.problems)
+        for name in table.schema.names:
+            where = f"{name} of fragment {fragment.fragment_id}"
+            with _noted(report, "column", where, fragment.fragment_id, name):
+                fragment.check_pages([name])
+        if len(report.problems) == before:
+            identity = fragment.fragment_id
+            report.problems.append(Problem("fragment", str(identity), str(error), identity))
+        return False
+    return True
+
+
+def _check_index_files(
+    table: LanceDataset, indices: Iterable[IndexDescription], report: VerifyReport
+) -> None:
+    """The files of indices in the table's folder; an index is damaged once, whatever its files."""
+    session = table.new_file_session()
+    for index in indices:
+        paths = [
+            path
+            for segment in index.segments
+            for path in session.list(f"_indices/{segment.uuid}")
+            if path.endswith(_LANCE_FILES)
+        ]
+        with _noted(report, "index", index.name):
+            report.summed += sum(map(session.check_file, paths))
+
+
 def _check_pages(table: LanceDataset, fragment: LanceFragment, report: VerifyReport) -> None:
     """Read all columns at once; only if that fails, column by column, to name those at fault."""
     try:
@@ -122,8 +170,11 @@ def _check_indices(
     table: LanceDataset, indices: Iterable[IndexDescription], report: VerifyReport
 ) -> None:
     rows_are_whole = not any(problem.fragment_id is not None for problem in report.problems)
+    damaged = {problem.name for problem in report.problems if problem.what == "index"}
     for index in indices:
         report.indices += 1
+        if index.name in damaged:
+            continue
         try:
             with _noted(report, "index", index.name):
                 table.prewarm_index(index.name)

@@ -27,7 +27,7 @@ def write_file(
     or the manifest, `ObjectNotFoundError` for a file that does not exist, and the errors of the
     stores.
     """
-    table, version, merges = rewrite.table, rewrite.version, not rewrite.is_strict
+    table, version = rewrite.table, rewrite.version
     layouts = field_layouts(table.schema.fields, version)
     inputs = copy_inputs(
         table,
@@ -37,6 +37,8 @@ def write_file(
         is_strict=rewrite.is_strict,
         batch_bytes=rewrite.batch_bytes,
     )
+    # A page of several has other checksums than they have, which stay with each page.
+    merges = not rewrite.is_strict and not inputs.table.has_sums
     parser = ColumnParser(version, 0)
     pieces = pieces_of_fields(layouts, inputs.table, inputs.rows, parser, merges=merges)
     rows = sum(source.num_rows - len(source.deleted) for source in inputs.rows)

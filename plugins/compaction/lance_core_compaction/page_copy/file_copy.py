@@ -108,7 +108,7 @@ class FileCopy:
         """``merges``: see `PageCopies`."""
         self._merges = merges
         self._writer = writer
-        self._output = AlignedOutput(writer, version)
+        self._output = AlignedOutput(writer, version, has_sums=registry.sums_pages)
         self._schema = schema
         self._version = version
         self._layouts = layouts
@@ -131,6 +131,7 @@ class FileCopy:
         error.
         """
         content = FileBytes(source.table, source.files)
+        self._output.has_sums |= source.table.has_sums
         copies = PageCopies(source.table, content, self._context, merges=self._merges)
         chunk_keys = {
             (field, number): copies.add(piece)

@@ -26,7 +26,8 @@ from lance_core_compaction.page_copy.source_pages import SourcePages
 class PageBytes:
     """The fields ``pages`` of a ``ColumnMetadata`` message for some pages of a table.
 
-    Between its positions and its priority, a message has the bytes that it has in the table.
+    Between its positions and its priority, and behind that, a message has the bytes that it has in
+    the table.
     """
 
     def __init__(
@@ -39,11 +40,12 @@ class PageBytes:
         positions = merged_items(encode_varints(offsets), counts)
         sizes = tagged_items(PAGE_OFFSETS, encode_varints(positions[1]), present)
         priority = tagged_items(PAGE_PRIORITY, encode_varints(priorities), priorities > 0)
-        length = sizes[1] + positions[1] + (stops - starts) + priority[1]
+        sums = table.sums_starts[pages], table.sums_stops[pages]
+        length = sizes[1] + positions[1] + (stops - starts) + priority[1] + (sums[1] - sums[0])
         tags = tagged_items(COLUMN_PAGES_TAG, encode_varints(length), np.ones(len(pages), np.bool_))
         raw = np.frombuffer(table.raw, np.uint8)
         parts = [_Part.of(item) for item in (tags, sizes, positions)]
-        parts += [_Part(raw, starts, stops), _Part.of(priority)]
+        parts += [_Part(raw, starts, stops), _Part.of(priority), _Part(raw, *sums)]
         joined = join(
             [pa.py_buffer(part.data) for part in parts],
             np.tile(np.arange(len(parts)), len(pages)),

@@ -2,8 +2,8 @@
 
 Positions, sizes, rows and priorities are parsed for all pages at once; everything else of a page,
 in particular its encoding, stays serialized (``middle``). A ``Page`` message has its fields in the
-order of their numbers: buffer offsets, buffer sizes, rows, encoding, priority. Only the first and
-the last change in a copy.
+order of their numbers: buffer offsets, buffer sizes, rows, encoding, priority, checksums. Only the
+first and the priority change in a copy.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class SourcePages:
     ``first_page[number]`` to ``first_page[number + 1]``. The buffers of page ``p`` are
     ``first_buffer[p]`` to ``first_buffer[p + 1]`` in ``offsets`` and ``sizes``.
     ``raw[middle_starts[p]:middle_stops[p]]`` are the serialized fields between buffer offsets and
-    priority. ``encodings`` are the serialized ``Encoding`` messages of the columns.
+    priority, ``raw[sums_starts[p]:sums_stops[p]]`` the field of the checksums, which may be absent.
+    ``encodings`` are the serialized ``Encoding`` messages of the columns.
     """
 
     raw: bytes
@@ -53,6 +54,8 @@ class SourcePages:
     middle_starts: Ints
     middle_stops: Ints
     encoding_starts: Ints
+    sums_starts: Ints
+    sums_stops: Ints
     first_buffer: Ints
     offsets: Ints
     sizes: Ints
@@ -78,6 +81,11 @@ class SourcePages:
         """The number of buffers of each of ``pages``."""
         counts: Ints = self.first_buffer[pages + 1] - self.first_buffer[pages]
         return counts
+
+    @property
+    def has_sums(self) -> bool:
+        """True if a page has checksums."""
+        return bool((self.sums_stops > self.sums_starts).any())
 
     @cached_property
     def row_ends(self) -> Ints:
@@ -147,6 +155,8 @@ def _parse(files: Sequence[RawColumns]) -> SourcePages:
         pages.middle_starts,
         pages.middle_stops,
         pages.encoding_starts,
+        pages.sums_starts,
+        columns.stops,
         pages.first_buffer,
         pages.offsets,
         pages.sizes,
