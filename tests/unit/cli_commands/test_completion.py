@@ -49,7 +49,7 @@ def test_bash_completes_commands_options_and_values(
     assert completed(file, "lance-core", "ins") == ["inspect"]
     assert completed(file, "lance-core", "inspect", "t", "--h") == ["--help", "--html"]
     assert completed(file, "lance-core", "verify", "t", "--level", "") == [
-        *("structure", "pages", "full"),
+        *("structure", "checksums", "pages", "full"),
     ]
     assert completed(file, "lance-core", "completion", "z") == ["zsh"]
     assert completed(file, "lance-core", "count", "") == []  # a path, which bash completes
