@@ -103,9 +103,6 @@ EQUIVALENT: dict[str, str] = {
     "max(0, len(numbers) - 1)) -> np.minimum(max(0, len(numbers) - 1), "
     "np.searchsorted(numbers, own))": "the lower of two numbers does not depend on their order",
     "lance_core_vector.kinds.merge:_add: 0 -> 1": "rows are added one byte of codes earlier",
-    "lance_core_vector.quantizers.rotation:FastRotation.of_vectors: False -> True": (
-        "a copy of the vectors has the same numbers"
-    ),
     "lance_core_vector.quantizers.rotation:FastRotation.is_same: "
     "np.array_equal(self.signs, other.signs) -> np.array_equal(other.signs, self.signs)": (
         "whether two arrays are equal does not depend on their order"
@@ -120,19 +117,12 @@ EQUIVALENT: dict[str, str] = {
     "lance_core_vector.distances:Cosine.approximate: 4 -> 5": (
         "what is above a bound of the errors is a bound, too"
     ),
-    "lance_core_vector.distances:Cosine.approximate: 4 * sum_rounding(vectors.shape[1], "
-    "vectors.dtype) -> 4 // sum_rounding(vectors.shape[1], vectors.dtype)": (
-        "what is above a bound of the errors is a bound, too"
-    ),
     "lance_core_vector.kinds.verify:_Stored.compared: ends[-1:].sum() + MAX_PAIRS -> "
     "ends[-1:].sum() - MAX_PAIRS": "more vectors are compared at once, with the same result",
     "lance_core_vector.training.partitioned_rows:PartitionedRows.slices: step is None or "
     "self.lengths[number] <= step -> step is None": "a short partition is one slice either way",
     "lance_core_vector.kinds.verify:_is_near: MAX_PAIRS * 16 -> MAX_PAIRS // 16": (
         "fewer vectors are compared at once, with the same result"
-    ),
-    "lance_core_vector.training.details:details_of: 0 -> 1": (
-        "an index with a product quantizer has a number of parts"
     ),
     "lance_core.dataset.read.ranking.ranked_scan:RankedScan._rows: 1 -> 2": (
         "of two rows, all beyond the limit of the scan are cut off"

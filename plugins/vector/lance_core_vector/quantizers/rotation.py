@@ -48,7 +48,7 @@ class FastRotation(Rotation):
         return rotated
 
     def of_vectors(self, vectors: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-        return rotate_vectors(vectors.astype(np.float32, copy=False), self.signs)
+        return rotate_vectors(np.asarray(vectors, np.float32), self.signs)
 
 
 class MatrixRotation(Rotation):

@@ -22,7 +22,8 @@ def details_of(parameters: BuildParameters) -> bytes:
         details.target_partition_size = parameters.partition_rows
     if parameters.codes == "PQ":
         details.pq.num_bits = parameters.bits
-        details.pq.num_sub_vectors = parameters.num_parts or 0
+        assert parameters.num_parts is not None
+        details.pq.num_sub_vectors = parameters.num_parts
     elif parameters.codes == "SQ":
         details.sq.num_bits = 8
     elif parameters.codes == "RQ":

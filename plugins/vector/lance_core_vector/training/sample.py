@@ -57,4 +57,4 @@ def as_floats(vectors: npt.NDArray[Any]) -> Floats:
     """Vectors as float32; the bits of bytes as numbers."""
     if vectors.dtype == np.uint8:
         return np.unpackbits(vectors, axis=1, bitorder="little").astype(np.float32)
-    return vectors.astype(np.float32, copy=False)
+    return np.asarray(vectors, np.float32)
