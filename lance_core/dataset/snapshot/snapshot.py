@@ -23,7 +23,7 @@ from lance_core.dataset.snapshot.base_paths import allowing, object_place, open_
 from lance_core.dataset.snapshot.session import Session
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
-from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core.errors import CorruptFileError, InvalidInputError, ObjectNotFoundError
 from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.schema import Field as SchemaField
 from lance_core.schema import Schema, is_blob_v2
@@ -290,13 +290,17 @@ class Snapshot:
 
     def _open(self, base: BasePath | None, path: str, size: int | None) -> FileReader:
         """Open a data file; the reader outlives this snapshot and is not counted after this."""
-        opened = FileReader.open(
-            self.store_of(base),
-            path,
-            registry=self.root.registry,
-            size=size,
-            small_files=self.root.session.small_files,
-        )
+        try:
+            opened = FileReader.open(
+                self.store_of(base),
+                path,
+                registry=self.root.registry,
+                size=size,
+                small_files=self.root.session.small_files,
+            )
+        except ObjectNotFoundError as error:
+            error.add_note("lance-core verify TABLE (extra cli) says what else is missing")
+            raise
         return opened if self.reads is None else opened.on(self._plain_store(base))
 
     def fragment(self, fragment_id: int) -> Fragment:

@@ -77,8 +77,10 @@ class Repair(Command):
             if table.version == before and not options.json:
                 yield "done: it is no new version"
             elif not options.json:
-                undo = f"undo: lance-core restore {shlex.quote(options.table)} {before}"
-                yield f"version {table.version} is the repaired table; {undo}"
+                undo = f"; undo: lance-core restore {shlex.quote(options.table)} {before}"
+                if any(s.action == "restore" and s.name == str(before) for s in plan.chosen):
+                    undo = ""
+                yield f"version {table.version} is the repaired table{undo}"
         elif plan.chosen and not options.json:
             yield "nothing was changed: add --apply"
         elif not plan.steps and not plan.left and not options.json:

@@ -67,5 +67,11 @@ def _in_words(report: VerifyReport) -> Iterator[str]:
     if not report.version:
         yield "the newest version cannot be opened"
         return
-    result = "whole" if report.is_whole else "damaged"
+    is_open_one_whole = all(
+        problem.what in {"version", "tag"} and problem.name != str(report.version)
+        for problem in report.problems
+    )
+    result = "whole" if is_open_one_whole else "damaged"
+    if is_open_one_whole and not report.is_whole:
+        result += ", but other versions or tags are damaged"
     yield f"version {report.version} is {result}; checked: {checked}"

@@ -204,6 +204,8 @@ def warn_of_failure(snapshot: Snapshot, name: str | None, error: Exception) -> N
     what = "the indices" if name is None else f"index {name!r}"
     reason = str(error) or type(error).__name__
     text = f"{what} of {snapshot.root.redacted_uri} cannot be used: {reason}"
+    # What a user can do about damaged files.
+    text = ". ".join([text, *getattr(error, "__notes__", ())])
     _warn_once((snapshot.root.base_uri, name), text)
 
 
