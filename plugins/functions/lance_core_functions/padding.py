@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,9 @@ _MAX_LISTED = 1000
 """Maximum characters of a padding that is taken from a list of all up to the longest."""
 
 _Int64Array = npt.NDArray[np.int64]
+
+_Part = tuple[pa.LargeStringArray, _Int64Array]
+"""Texts, and for each row the position of its text."""
 
 
 def lpad(node: Node, length: Node, fill: Node | None = None) -> Node:
@@ -66,15 +70,16 @@ def padded(text: Datum, length: Datum, fill: Datum, what: str) -> Datum:
 
 def _padded(texts: pa.Array, length: Datum, fill: Datum, what: str) -> pa.Array:
     data_type = texts.type
-    lengths = pa.repeat(length, len(texts)) if isinstance(length, pa.Scalar) else length
-    is_valid = pc.and_(pc.is_valid(lengths), pc.and_(pc.is_valid(texts), pc.is_valid(fill)))
+    is_valid = _valid(texts, length, fill)
     texts, fill = (pc.fill_null(side.cast(pa.large_string()), "") for side in (texts, fill))
-    count = np.where(np.asarray(is_valid), _lengths(lengths), 0)
-    if (count > MAX_LENGTH).any():
+    count = _lengths(length, len(texts))
+    if is_valid is not None:
+        count = np.where(np.asarray(is_valid), count, 0)
+    if count.max(initial=0) > MAX_LENGTH:
         check_added(what, int(count.max()))
     own = np.asarray(pc.utf8_length(texts))
     missing = np.maximum(count - own, 0)
-    if (count >= own).all():
+    if count.min(initial=0) >= own.max(initial=0) or (count >= own).all():
         heads = texts
     elif isinstance(length, pa.Scalar) and length.is_valid:
         heads = pc.utf8_slice_codeunits(texts, 0, int(count.max()))
@@ -84,15 +89,42 @@ def _padded(texts: pa.Array, length: Datum, fill: Datum, what: str) -> pa.Array:
         parts = [_listed(fill.as_py(), missing, what)]
     else:
         fills = pa.repeat(fill, len(texts)) if isinstance(fill, pa.Scalar) else fill
-        parts = _repeated(fills, missing, what)
-    parts = [*parts, heads] if what == "lpad" else [heads, *parts]
-    result = pc.binary_join_element_wise(*parts, pa.scalar("", pa.large_string()))
-    if not pc.all(is_valid).as_py():
+        parts = [(part, np.arange(len(texts))) for part in _repeated(fills, missing, what)]
+    own_part = heads, np.arange(len(texts))
+    result = _joined([*parts, own_part] if what == "lpad" else [own_part, *parts])
+    if is_valid is not None:
         result = pc.if_else(is_valid, result, pa.scalar(None, result.type))
     return result.cast(data_type)
 
 
-def _listed(fill: str, missing: _Int64Array, what: str) -> pa.LargeStringArray:
+def _valid(texts: pa.Array, *others: Datum) -> pa.BooleanArray | None:
+    """True for each row without a null argument; None if no row has one."""
+    is_valid = texts.is_valid() if texts.null_count else None
+    for side in others:
+        if side.is_valid if isinstance(side, pa.Scalar) else not side.null_count:
+            continue
+        own = pa.repeat(False, len(texts)) if isinstance(side, pa.Scalar) else side.is_valid()
+        is_valid = own if is_valid is None else pc.and_(is_valid, own)
+    return is_valid
+
+
+def _joined(parts: Sequence[_Part]) -> pa.LargeStringArray:
+    """Each row of the parts, joined.
+
+    All parts are taken at once, in the order in which their bytes follow each other. This takes
+    half of the time of Arrow's function that joins arrays.
+    """
+    pool = pa.concat_arrays([texts for texts, _ in parts])
+    firsts = edges_of(np.array([len(texts) for texts, _ in parts]))
+    pairs = zip(parts, firsts.tolist(), strict=False)
+    numbers = np.stack([rows + first for (_, rows), first in pairs], axis=1)
+    _, offsets, data = pool.take(pa.array(numbers.reshape(-1))).buffers()
+    edges = np.frombuffer(offsets or bytes(8), np.int64)[: numbers.size + 1 : len(parts)]
+    starts = pa.py_buffer(np.ascontiguousarray(edges))
+    return pa.LargeStringArray.from_buffers(len(numbers), starts, data)
+
+
+def _listed(fill: str, missing: _Int64Array, what: str) -> _Part:
     """A padding of ``missing[i]`` characters for each text, out of a list of all paddings."""
     most = int(missing.max(initial=0))
     whole = fill * (most // max(1, len(fill)) + 1)
@@ -100,7 +132,7 @@ def _listed(fill: str, missing: _Int64Array, what: str) -> pa.LargeStringArray:
     # In floats: the sum may exceed 64 bits.
     sizes = np.asarray(pc.binary_length(paddings)).astype(np.float64)
     check_added(what, int(np.bincount(missing, minlength=most + 1) @ sizes))
-    return paddings.take(pa.array(missing))
+    return paddings, missing
 
 
 def _repeated(fills: pa.Array, missing: _Int64Array, what: str) -> list[pa.LargeStringArray]:
@@ -113,8 +145,10 @@ def _repeated(fills: pa.Array, missing: _Int64Array, what: str) -> list[pa.Large
     return [pc.binary_repeat(fills, pa.array(whole)), prefixes(fills, part)]
 
 
-def _lengths(lengths: pa.Array) -> _Int64Array:
-    """The values as integers from 0 to 2 ** 63 - 1; NULL as 0."""
+def _lengths(lengths: Datum, num_rows: int) -> _Int64Array:
+    """The values as integers from 0 to 2 ** 63 - 1, one for each row; NULL as 0."""
+    if isinstance(lengths, pa.Scalar):
+        return np.broadcast_to(_lengths(pa.array([lengths]), 1), num_rows)
     values = np.asarray(pc.fill_null(lengths, 0))
     if values.dtype == np.uint64:
         values = np.minimum(values, np.uint64(MAX_LENGTH + 1))
@@ -133,9 +167,8 @@ def prefixes(texts: pa.LargeStringArray, counts: _Int64Array) -> pa.LargeStringA
     begins = np.append(np.flatnonzero((values & 0xC0) != 0x80), len(values))
     first, stop = np.searchsorted(begins, edges[:-1]), np.searchsorted(begins, edges[1:])
     ends = begins[np.minimum(first + counts, stop)]
-    lengths = ends - edges[:-1]
-    # The bytes of each text are kept up to `ends`, and dropped from there.
-    spans = np.stack([lengths, np.diff(edges) - lengths], axis=1).ravel()
-    is_kept = np.repeat(np.tile([True, False], len(texts)), spans)
-    starts, buffer = pa.py_buffer(edges_of(lengths)), pa.py_buffer(values[is_kept])
-    return pa.LargeStringArray.from_buffers(len(texts), starts, buffer)
+    # Each text is cut in two: the characters up to `ends`, which are taken, and the others.
+    cuts = np.append(np.stack([edges[:-1], ends], axis=1), edges[-1])
+    buffers = pa.py_buffer(cuts), pa.py_buffer(values)
+    pieces = pa.LargeStringArray.from_buffers(2 * len(texts), *buffers)
+    return pieces.take(pa.array(np.arange(0, 2 * len(texts), 2)))
