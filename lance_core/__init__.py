@@ -77,7 +77,8 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from lance_core.imports.on_demand import public_name
 
-    return public_name(name)
+    value = globals()[name] = public_name(name)
+    return value
 
 
 def __dir__() -> list[str]:

@@ -8,13 +8,13 @@ Files of a base path are not checked: no cleanup of this table removes them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from lance_core.errors import CommitFileMissingError, ObjectNotFoundError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ObjectStore
-from lance_core.table.file_references import fragment_references
+from lance_core.table.file_references import fragment_references, has_other_files
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.fragments.fragment_list import FragmentList
 from lance_core.table.manifest.file import ManifestFile
@@ -58,16 +58,11 @@ def new_files(file: ManifestFile, before: ManifestFile | None) -> list[NewFile]:
     files: dict[str, NewFile] = {}
     old = FragmentList() if before is None else before.manifest.fragments
     for fragment in file.manifest.fragments.without(old):
-        sizes = {
-            data_file.store_path(): data_file.trusted_size
-            for data_file in fragment.files
-            if data_file.base_id is None
-        }
         predecessor = _predecessor(before, fragment.id)
-        known = () if predecessor is None else _paths(before, predecessor)
-        for path in _paths(file, fragment):
+        known = {} if predecessor is None else _sizes(before, predecessor)
+        for path, size in _sizes(file, fragment).items():
             if path not in known:
-                files[path] = NewFile(path, sizes.get(path))
+                files[path] = NewFile(path, size)
     return list(files.values())
 
 
@@ -78,15 +73,18 @@ def _predecessor(before: ManifestFile | None, number: int) -> Fragment | None:
     return before.manifest.fragments.by_id(number)
 
 
-def _paths(file: ManifestFile | None, fragment: Fragment) -> Collection[str]:
-    """The files in the table's folders that a fragment of ``file`` names."""
-    if file is None:
-        return ()
-    return [
-        reference.path
-        for reference in fragment_references(file.manifest, fragment)
-        if not reference.is_folder and reference.base_id is None
-    ]
+def _sizes(file: ManifestFile | None, fragment: Fragment) -> dict[str, int | None]:
+    """The files in the table's folders that a fragment of ``file`` names, and sizes if known."""
+    sizes = {
+        data_file.store_path(): data_file.trusted_size
+        for data_file in fragment.files
+        if data_file.base_id is None
+    }
+    if file is not None and has_other_files(fragment):
+        for reference in fragment_references(file.manifest, fragment):
+            if not reference.is_folder and reference.base_id is None:
+                sizes.setdefault(reference.path)
+    return sizes
 
 
 def _problem(store: ObjectStore, new_file: NewFile) -> CommitFileMissingError | None:

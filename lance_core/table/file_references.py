@@ -107,6 +107,17 @@ def fragment_references(manifest: Manifest, fragment: Fragment) -> Iterator[Refe
             yield Reference(ReferenceKind.ROW_LINEAGE, sequence.store_path())
 
 
+def has_other_files(fragment: Fragment) -> bool:
+    """True if a fragment may refer to files besides data files."""
+    return bool(
+        fragment.overlays
+        or fragment.deletion_file
+        or fragment.row_ids
+        or fragment.last_updated_at_versions
+        or fragment.created_at_versions
+    )
+
+
 def _data_file(manifest: Manifest, file: DataFile, kind: ReferenceKind) -> Iterator[Reference]:
     name = check_relative(file.path, "DataFile.path")
     path = _in_folder(manifest, file.base_id, DATA, name)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from lance_core.dataset.values.base_path import DatasetBasePath
 from lance_core.dataset.values.fragment_metadata import FragmentMetadata
 from lance_core.errors import InvalidInputError
+from lance_core.imports.pauses import pausing_for
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest_parts import BasePath
 
@@ -50,7 +51,8 @@ def check_fragments(fragments: Sequence[FragmentMetadata]) -> None:
 
 def to_fragments(fragments: Sequence[FragmentMetadata]) -> tuple[Fragment, ...]:
     """The stored form of ``fragments``, for a transaction."""
-    return tuple(fragment.to_fragment() for fragment in fragments)
+    with pausing_for(len(fragments)):
+        return tuple([fragment.to_fragment() for fragment in fragments])
 
 
 def to_bases(bases: Sequence[DatasetBasePath] | None) -> tuple[BasePath, ...]:

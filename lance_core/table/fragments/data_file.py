@@ -114,7 +114,8 @@ class DataFile:
         )
         if self.base_id is not None:
             message.base_id = self.base_id
-        message.MergeFromString(self.unknown)
+        if self.unknown:
+            message.MergeFromString(self.unknown)
         return message
 
 
@@ -155,5 +156,6 @@ class ExternalFile:
 
     def to_proto(self) -> table_pb2.ExternalFile:
         message = table_pb2.ExternalFile(path=self.path, offset=self.offset, size=self.size)
-        message.MergeFromString(self.unknown)
+        if self.unknown:
+            message.MergeFromString(self.unknown)
         return message

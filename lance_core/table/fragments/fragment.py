@@ -119,8 +119,12 @@ class Fragment:
             deletion_file=None if self.deletion_file is None else self.deletion_file.to_proto(),
             physical_rows=self.physical_rows or 0,
         )
-        for name in ("row_ids", "last_updated_at_versions", "created_at_versions"):
-            sequence: Sequence = getattr(self, name)
+        sequences: tuple[tuple[str, Sequence], ...] = (
+            ("row_ids", self.row_ids),
+            ("last_updated_at_versions", self.last_updated_at_versions),
+            ("created_at_versions", self.created_at_versions),
+        )
+        for name, sequence in sequences:
             if isinstance(sequence, bytes):
                 setattr(message, f"inline_{name}", sequence)
             elif sequence is not None:

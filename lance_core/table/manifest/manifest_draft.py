@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lance_core.errors import CorruptFileError, InvalidInputError, InvalidPathError
+from lance_core.imports.pauses import pausing_for
 from lance_core.lazy_dataclass import dataclass, replace
 from lance_core.schema.tree import Schema
 from lance_core.table.fragments.fragment import MAX_FRAGMENT_ID, Fragment, check_fragment_id
@@ -120,6 +121,12 @@ class Draft:
         with ``fill_row_ids`` it may also have ids for its first rows only. Raises
         `InvalidInputError` for fragments that cannot be part of this table.
         """
+        with pausing_for(len(new)):
+            return self._with_new(existing, new, fill_row_ids)
+
+    def _with_new(
+        self, existing: FragmentList, new: Sequence[Fragment], fill_row_ids: bool
+    ) -> Draft:
         draft = self
         next_id = self._next_fragment_id()
         next_row_id = self.next_row_id
@@ -245,7 +252,8 @@ def check_bases(fragment: Fragment, bases: Sequence[BasePath]) -> None:
     named = {file.base_id for file in fragment.files}
     if fragment.deletion_file is not None:
         named.add(fragment.deletion_file.base_id)
-    missing = named - {None} - {base.id for base in bases}
+    named.discard(None)
+    missing = named and named.difference([base.id for base in bases])
     if missing:
         raise InvalidInputError(
             f"fragment {fragment.id} has files in base path {missing.pop()}, "
