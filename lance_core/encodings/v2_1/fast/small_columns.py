@@ -13,13 +13,13 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings.arrow.strings import is_plain, is_variable
-from lance_core.encodings.v2_1.fast.group_encoder import pages_together
 from lance_core.encodings.v2_1.fast.leaf_columns import zeroes_nulls
 from lance_core.encodings.v2_1.levels.tree import Node
 from lance_core.encodings.v2_1.selection.options import NO_OPTIONS
 from lance_core.encodings.v2_1.selection.structure import NARROW
 from lance_core.encodings.v2_1.write.field_encoder import field_columns, has_payloads
 from lance_core.errors import PluginError
+from lance_core.imports.on_demand import lazy_module
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext, FieldEncoder
@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from lance_core.encodings.page import EncodedPage
     from lance_core.encodings.version import FileVersion
     from lance_core.schema import Field, Schema
+
+if TYPE_CHECKING:
+    from lance_core.encodings.v2_1.fast import group_encoder as _encoder
+else:  # tables of few columns do without
+    _encoder = lazy_module("lance_core.encodings.v2_1.fast.group_encoder")
 
 WINDOW_BYTES = 8 << 20
 """Bytes of the columns whose pages are in memory at once; fewer take longer, as numpy is called for
@@ -216,7 +221,7 @@ def flush_together(
         # Only now: objects for all columns of the file at once would be collected as garbage.
         arrays = {number: batch.column(positions[number]) for number in numbers}
         try:
-            pages = pages_together(arrays, columns.roots, context)
+            pages = _encoder.pages_together(arrays, columns.roots, context)
         except PluginError as error:
             raise error.at(field=columns.names(numbers)) from error
         done: list[tuple[int, EncodedPage]] = []
