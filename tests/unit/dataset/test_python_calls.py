@@ -28,13 +28,13 @@ IDS = itertools.count(500)
 """Each lookup asks for another row, as in a service."""
 
 READS: dict[str, tuple[int, Callable[[lance_core.LanceDataset], object]]] = {
-    "open": (115, lambda ds: lance_core.dataset(ds.snapshot.root.config.uri)),
+    "open": (120, lambda ds: lance_core.dataset(ds.snapshot.root.config.uri)),
     "take": (245, lambda ds: ds.take(TAKEN)),
     "lookup": (250, lambda ds: ds.to_table(["s", "f"], filter=f"id = {next(IDS)}")),
     "repeated lookup": (206, lambda ds: ds.to_table(["s", "f"], filter="id = 77")),
     "page": (238, lambda ds: ds.to_table(["s", "f"], limit=100, offset=12_345)),
     "head": (375, lambda ds: ds.head(10)),
-    "scan": (393, lambda ds: ds.to_table(["id", "v"])),
+    "scan": (265, lambda ds: ds.to_table(["id", "v"])),
     "count": (394, lambda ds: ds.count_rows("f > 100")),
 }
 """By name: the maximum number of calls, and the read."""
@@ -71,11 +71,11 @@ def _merge(folder: str) -> None:
 
 
 WRITES: dict[str, tuple[int, Callable[[str], None]]] = {
-    "create": (1285, _create),
-    "append": (1245, _append),
-    "delete": (1290, _delete),
-    "update": (3075, _update),
-    "merge": (2820, _merge),
+    "create": (1320, _create),
+    "append": (1290, _append),
+    "delete": (1305, _delete),
+    "update": (3110, _update),
+    "merge": (2860, _merge),
 }
 """By name: the maximum number of calls, and the write, to the table of a folder."""
 

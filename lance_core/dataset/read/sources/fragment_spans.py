@@ -104,8 +104,9 @@ class FragmentSpans(Sequence[Span]):
 def all_spans(snapshot: Snapshot) -> Sequence[Span]:
     """The spans of all rows of the table."""
     fragments = snapshot.file.manifest.fragments
-    if _are_usual(fragments.counts):
-        return FragmentSpans(snapshot, 0, len(fragments))
+    counts = fragments.counts
+    if _are_usual(counts):
+        return FragmentSpans(snapshot, 0, counts.table.shape[1])
     return tuple(Span(fragment, 0, snapshot.physical_rows(fragment)) for fragment in fragments)
 
 

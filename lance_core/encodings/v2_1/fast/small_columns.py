@@ -17,7 +17,7 @@ from lance_core.encodings.v2_1.fast.leaf_columns import zeroes_nulls
 from lance_core.encodings.v2_1.levels.tree import Node
 from lance_core.encodings.v2_1.selection.options import NO_OPTIONS
 from lance_core.encodings.v2_1.selection.structure import NARROW
-from lance_core.encodings.v2_1.write.field_encoder import field_columns, has_payloads
+from lance_core.encodings.v2_1.write.field_encoder import field_columns
 from lance_core.errors import PluginError
 from lance_core.imports.on_demand import lazy_module
 
@@ -87,9 +87,9 @@ def _root(field: Field, version: FileVersion) -> Node | None:
     """The tree of ``field``; None if a leaf has options, or several rows for a row of the field."""
     if not (field.children or field.metadata):
         return Node(field.storage_type, is_leaf=True)
-    if has_payloads(field, version.value) or field.is_packed_struct:
+    plan = field_columns(field, version.value)
+    if plan is None or field.is_packed_struct:
         return None
-    plan = field_columns(field)
     is_plain = all(leaf.options == NO_OPTIONS and leaf.scale == 1 for leaf in plan.leaves)
     return plan.root if is_plain else None
 

@@ -93,21 +93,18 @@ class FieldColumns:
 
 def field_encoder(field: Field, context: EncodeContext) -> FieldEncoder:
     """The 2.1 and 2.2 implementation of `lance_core.encodings.dispatch.field_encoder`."""
-    if has_payloads(field, context.version.value):
+    version = context.version.value
+    if field.derived(f"has payloads in {version}", lambda: _has_payloads(field, version)):
         encoder: FieldEncoder
         encoder = context.registry.resolved(_BLOB_FIELD_ENCODER)(field, context, plain_encoder)
         return encoder
     return plain_encoder(field, context)
 
 
-def has_payloads(field: Field, version: str) -> bool:
+def _has_payloads(field: Field, version: str) -> bool:
     """True if the field has blobs; raises `UnsupportedFeatureError` if it cannot be stored."""
-
-    def checked() -> bool:
-        check_field(field, version)
-        return has_blobs(field)
-
-    return field.derived(f"has payloads in {version}", checked)
+    check_field(field, version)
+    return has_blobs(field)
 
 
 def plain_encoder(field: Field, context: EncodeContext) -> TopLevelEncoder:
@@ -116,7 +113,7 @@ def plain_encoder(field: Field, context: EncodeContext) -> TopLevelEncoder:
     Packed structs that describe blob payloads are encoded like other packed structs. Raises
     `UnsupportedFeatureError` for types without an encoding.
     """
-    plan = field_columns(field)
+    plan = field.derived("columns of 2.1", lambda: _plan(field))
     encoders = []
     for column, leaf in enumerate(plan.leaves):
         encoder: PagesOfLeaf
@@ -128,8 +125,10 @@ def plain_encoder(field: Field, context: EncodeContext) -> TopLevelEncoder:
     return TopLevelEncoder(field, plan.root, encoders)
 
 
-def field_columns(field: Field) -> FieldColumns:
-    """The plan of a field; raises `UnsupportedFeatureError` for types without an encoding."""
+def field_columns(field: Field, version: str) -> FieldColumns | None:
+    """The columns of a field; None if it has payloads. Raises the errors of `field_encoder`."""
+    if field.derived(f"has payloads in {version}", lambda: _has_payloads(field, version)):
+        return None
     return field.derived("columns of 2.1", lambda: _plan(field))
 
 
