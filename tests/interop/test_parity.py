@@ -355,6 +355,7 @@ lance.LanceOperation.Overwrite(TABLE.schema, ["x"])
 """
 
 REASONS = {
+    "datasets are streams of Arrow here": "pa.table(ds)",
     "every argument that cannot be used is a ValueError here": """
 ds.to_table(columns="i")
 ds.to_table(columns=[1])
@@ -522,6 +523,7 @@ def test_only_expressions_of_the_list_are_excused() -> None:
 
 def test_pylance_can_be_imported_after_our_bfloat16() -> None:
     # pylance registers the name with Arrow, which only one library can do.
-    code = "import lance_core.arrow, lance.arrow as a; print(a.bfloat16_array([1.5]).type)"
+    ours = "import lance_core.arrow as ours; ours.BFloat16Type"
+    code = f"{ours}; import lance.arrow as a; print(a.bfloat16_array([1.5]).type)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "lance.bfloat16" in done.stdout
