@@ -122,6 +122,8 @@ class ColumnParser:
 
         Programs open the files of a table again and again. The columns share pages, but no caches.
         """
+        if len(raw) > _CACHED_BYTES:
+            return self.parse(raw)
         return _column(raw, self._data_end, self._version).without_cache()
 
     def page(self, page: ColumnMetadata.Page, number: int) -> Page:
@@ -271,6 +273,10 @@ def _encoding_message(raw: bytes) -> Encoding:
         return Encoding.FromString(raw)
     except DecodeError as error:
         raise CorruptFileError("the bytes are not a valid Encoding message") from error
+
+
+_CACHED_BYTES = 4096
+"""Bytes of a column's metadata up to which its parsed form is kept: a MiB of them in all."""
 
 
 @lru_cache(maxsize=256)
