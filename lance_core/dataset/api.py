@@ -35,16 +35,9 @@ def dataset(
 ) -> LanceDataset:
     """Open a table at its newest version, at ``version``, or as it was at the time ``asof``.
 
-    ``asof`` without a zone is local time. ``allow_base_paths``: URL prefixes of locations outside
-    of the table from which its files may be read, or "yes" for all. Option ``commit_lock``: a
-    function that gets the version number of a commit and returns a context manager that excludes
-    other writers. Options ``session``: the caches to use, by default those of a new `Session` with
-    ``index_cache_size_bytes`` and ``metadata_cache_size_bytes``. Instead of ``uri``, options
-    ``namespace_client`` and ``table_id``: a catalog, and the name of the table in it. With
-    ``verify="pages"``, reads check pages of data files and indices against their checksums, where
-    writers stored some; with ``checksums="pages"``, writes through this dataset store them.
-    Raises `DatasetNotFoundError` if the table or version does not exist or all versions are newer
-    than ``asof``, and `RefNotFoundError` for an unknown tag or branch.
+    ``asof`` without a zone is local time. Further options: `OpenArguments`. Raises
+    `DatasetNotFoundError` if the table or version does not exist or all versions are newer than
+    ``asof``, and `RefNotFoundError` for an unknown tag or branch.
     """
     try:
         load(Part.TABLES)

@@ -1,12 +1,15 @@
-"""The keyword arguments of public methods, for type checkers and editors.
+"""The keyword arguments of public methods, for type checkers, editors and `help`.
 
 The methods collect them in ``**options`` and check their names when they are called, with
-suggestions for misspelt ones. Only type checkers import this module. Arguments whose type is
-``object`` are pylance's: they have no effect here, or raise `UnsupportedFeatureError`.
+suggestions for misspelt ones. Type checkers import this module, and whoever asks for a `signature`.
+Arguments whose type is ``object`` are pylance's: they have no effect here, or raise
+`UnsupportedFeatureError`.
 """
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal, TypeAlias, TypedDict
@@ -15,12 +18,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.commits.handlers.lock import CommitLock
+from lance_core.commits.options import DEFAULT_OPTIONS
 from lance_core.dataset.read.columns.ordering import ColumnOrdering
 from lance_core.dataset.read.columns.projection import Columns
 from lance_core.dataset.read.scan_metrics import StatisticsCallback
 from lance_core.dataset.read.scan_options import HasFragmentId
 from lance_core.dataset.read.sources.scan_splits import ScanSplit
 from lance_core.dataset.snapshot.session import Session
+from lance_core.dataset.values.compaction import CompactionOptions
+from lance_core.dataset.write.fragment_writer import (
+    DEFAULT_MAX_BYTES_PER_FILE,
+    DEFAULT_MAX_ROWS_PER_FILE,
+)
 from lance_core.dataset.write.write import AllWriteArguments
 
 Mode: TypeAlias = Literal["create", "append", "overwrite"]
@@ -28,7 +37,18 @@ Mode: TypeAlias = Literal["create", "append", "overwrite"]
 
 
 class OpenArguments(TypedDict, total=False):
-    """Of `lance_core.dataset`, beside those that it names."""
+    """Of `lance_core.dataset`, beside those that it names.
+
+    ``allow_base_paths``: URL prefixes of locations outside of the table from which its files may be
+    read, or "yes" for all. ``base_store_params``: storage options by the URI of a base path, which
+    allow it as well. ``commit_lock``: a function that gets the version number of a commit and
+    returns a context manager that excludes other writers. ``session``: the caches to use, by
+    default those of a new `Session` with ``index_cache_size_bytes`` and
+    ``metadata_cache_size_bytes``. Instead of the URI, ``namespace_client`` and ``table_id``: a
+    catalog, and the name of the table in it.
+    With ``verify="pages"``, reads check pages of data files and indices against their checksums,
+    where writers stored some; with ``checksums="pages"``, writes through the dataset store them.
+    """
 
     allow_base_paths: str | Sequence[str] | None
     commit_lock: CommitLock | None
@@ -192,3 +212,58 @@ class CleanupPlanArguments(TypedDict, total=False):
 
     error_if_tagged_old_versions: bool
     delete_rate_limit: int | None
+
+
+DEFAULTS: dict[str, Any] = {
+    "max_rows_per_file": DEFAULT_MAX_ROWS_PER_FILE,
+    "max_bytes_per_file": DEFAULT_MAX_BYTES_PER_FILE,
+    "max_rows_per_group": 1024,
+    "enable_v2_manifest_paths": True,
+    "external_blob_mode": "reference",
+    "blob_mode": "lazy",
+    "error_if_tagged_old_versions": True,
+    "date_as_object": True,
+    "use_threads": True,
+    "deduplicate_objects": True,
+    "safe": True,
+    "use_index": True,
+    "approx_mode": "normal",
+    "commit_timeout": timedelta(minutes=30),
+}
+"""The defaults that are neither None nor, of arguments that are true or false, False."""
+
+_OF_FRAGMENTS = {"with_row_id": False, "with_row_address": False, "batch_readahead": 16}
+DEFAULTS_OF: dict[str, dict[str, Any]] = {
+    "CommitArguments": {
+        "enable_v2_manifest_paths": None,
+        "detached": False,
+        "max_retries": DEFAULT_OPTIONS.max_retries,
+        "namespace_client_managed_versioning": False,
+    },
+    "CompactionOptions": {"max_bytes_per_file": None, "max_rows_per_group": None},
+    "FragmentScanArguments": _OF_FRAGMENTS,
+    "FragmentPandasArguments": _OF_FRAGMENTS,
+}
+"""Those of single groups of arguments, which come before `DEFAULTS`."""
+
+_HOLDERS = {each.__name__: each for each in (AllWriteArguments, CompactionOptions)}
+
+
+def signature(function: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a function, with the keys of a ``TypedDict`` as arguments of their own."""
+    plain = inspect.signature(function, follow_wrapped=False)
+    parameters = list(plain.parameters.values())
+    last = parameters[-1] if parameters else None
+    if last is None or last.kind is not inspect.Parameter.VAR_KEYWORD:
+        return plain
+    named = re.fullmatch(r"Unpack\[(\w+)\]", str(last.annotation))
+    if named is None:
+        return plain
+    defaults = {**DEFAULTS, **DEFAULTS_OF.get(named[1], {})}
+    keys = _HOLDERS.get(named[1]) or globals()[named[1]]
+    for name, of_key in keys.__annotations__.items():
+        text = getattr(of_key, "__forward_arg__", of_key)
+        default = defaults.get(name, False if text == "bool" else None)
+        kind = inspect.Parameter.KEYWORD_ONLY
+        parameters.insert(-1, inspect.Parameter(name, kind, default=default, annotation=text))
+    return plain.replace(parameters=parameters[:-1])

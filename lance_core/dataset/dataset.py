@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -18,24 +18,22 @@ from lance_core.dataset.methods.schemas import SchemaMethods
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.open_dataset import open_dataset
 from lance_core.dataset.snapshot.session import Session
+from lance_core.dataset.spelled_out import SpelledOut
 from lance_core.dataset.statistics import LanceStats
-from lance_core.dataset.write.write import write
+from lance_core.dataset.write.write import write_fragments
 from lance_core.errors import printable
-from lance_core.imports.on_demand import lazy_module
-from lance_core.plugins import get_manager
+from lance_core.imports.on_demand import import_module, lazy_module
 from lance_core.schema import LanceSchema
 from lance_core.store.config import StoreConfig
-from lance_core.store.secret import hide_base_secrets, hide_secrets, hide_secrets_in
+from lance_core.store.secret import hide_base_secrets, hide_secrets
 from lance_core.table.manifest.manifest_draft import max_fragment_id
 
 if TYPE_CHECKING:
     import os
 
     from lance_core.dataset import describe, inner, storage_access
-    from lance_core.dataset.arguments import Mode
     from lance_core.dataset.maintenance import io_stats
     from lance_core.dataset.maintenance.io_stats import IOStats
-    from lance_core.dataset.write.write import AllWriteArguments
 else:
     io_stats = lazy_module("lance_core.dataset.maintenance.io_stats")
     inner = lazy_module("lance_core.dataset.inner")
@@ -219,26 +217,6 @@ class LanceDataset(
         """As `io_stats_snapshot`, and count from zero again."""
         return io_stats.io_stats(self._snapshot.root, is_reset=True)
 
-    @classmethod
-    def from_pydantic_model(
-        cls,
-        model_class: Any,
-        data: Sequence[Any],
-        uri: str | os.PathLike[str] | None = None,
-        mode: Mode = "create",
-        **kwargs: Unpack[AllWriteArguments],
-    ) -> LanceDataset:
-        """Write instances of a pydantic model as the rows of a table.
-
-        ``uri``: by default the name of the class in snake case. Other arguments are those of
-        `lance_core.write_dataset`. Needs the extra ``arrays``. Raises ``TypeError`` for instances
-        of other classes and `InvalidInputError` for none.
-        """
-        hide_secrets_in(kwargs)  # type: ignore[arg-type]  # a TypedDict is a dictionary, too
-        rows_of: Any = get_manager().tool("from_pydantic_model")
-        rows, where = rows_of(model_class, data, uri)
-        return cls.of(write(rows, where, None, mode, kwargs))
-
     @property
     def metadata(self) -> dict[str, str]:
         """The table's metadata (not the schema's)."""
@@ -252,6 +230,11 @@ class LanceDataset(
     def config(self) -> dict[str, str]:
         """The table's configuration."""
         return dict(self._snapshot.manifest.config)
+
+
+_API = import_module("lance_core.dataset.api")  # which imports this module
+for _function in (_API.dataset, _API.write_dataset, write_fragments):
+    setattr(_function, "__wrapped__", SpelledOut(_function))  # noqa: B010 (no type has it)
 
 
 def _reopen(

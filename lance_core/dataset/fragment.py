@@ -230,13 +230,19 @@ class LanceFragment(ArrowInstance):
     def to_table(
         self, columns: Columns = None, **options: Unpack[FragmentScanArguments]
     ) -> pa.Table:
-        """The rows as a table; see `LanceDataset.scanner` for the options."""
+        """The rows of this fragment as a table.
+
+        ``filter``, ``limit``, ``order_by`` and others are those of `LanceDataset.scanner`.
+        """
         return self.scanner(columns=columns, **options).to_table()
 
     def to_batches(
         self, *, columns: Columns = None, **options: Unpack[FragmentScanArguments]
     ) -> Iterator[pa.RecordBatch]:
-        """The rows as record batches; see `LanceDataset.scanner` for the options."""
+        """The rows of this fragment as record batches.
+
+        ``batch_size``, ``filter`` and others are those of `LanceDataset.scanner`.
+        """
         return self.scanner(columns=columns, **options).to_batches()
 
     def to_pandas(
@@ -247,8 +253,12 @@ class LanceFragment(ArrowInstance):
         return self.scanner(columns=columns, **of_scan).to_pandas(**of_pandas)
 
     def head(self, num_rows: int, **options: Unpack[HeadArguments]) -> pa.Table:
-        """The first rows."""
+        """The first ``num_rows`` rows; other arguments are those of `LanceDataset.scanner`."""
         return self.scanner(limit=num_rows, **options).to_table()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows for whatever reads Arrow's streams, such as ``pyarrow.table(fragment)``."""
+        return self.scanner().to_reader().__arrow_c_stream__(requested_schema)
 
     def take(self, indices: Indices, columns: Columns = None) -> pa.Table:
         """Rows by their position among the fragment's live rows; see `LanceDataset.take`."""

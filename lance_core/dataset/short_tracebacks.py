@@ -12,6 +12,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar
 
+from lance_core.dataset.spelled_out import SpelledOut
 from lance_core.errors import (
     DatasetNotFoundError,
     IndexNotFoundError,
@@ -62,6 +63,10 @@ def raises_by_itself(function: _Function) -> _Function:
                 raise
             raise _without_own_frames(error)  # noqa: B904  # it is the error that is being handled
 
+    if any("Unpack[" in str(annotation) for annotation in function.__annotations__.values()):
+        spelled_out: Any = SpelledOut(function)
+        spelled_out.__wrapped__ = function  # for those who look for the code
+        call.__wrapped__ = spelled_out
     return call  # type: ignore[return-value]  # a wrapper has the signature of its function
 
 

@@ -36,7 +36,7 @@ class Terminal:
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     found = Terminal()
     # pytest replaces `sys.stderr` itself before each test.
-    monkeypatch.setattr(progress_bar, "sys", SimpleNamespace(stderr=found))
+    monkeypatch.setattr(progress_bar, "sys", SimpleNamespace(stderr=found, modules={}))
     monkeypatch.setattr(progress_bar, "DELAY_SECONDS", 0)
     return found
 
@@ -95,6 +95,20 @@ def test_without_terminal_or_tqdm_there_is_no_bar(
         monkeypatch.setitem(sys.modules, "tqdm", None)
     else:
         errors = Terminal(False) if reason == "no terminal" else None
-        monkeypatch.setattr(progress_bar, "sys", SimpleNamespace(stderr=errors))
+        monkeypatch.setattr(progress_bar, "sys", SimpleNamespace(stderr=errors, modules={}))
     lance_core.write_dataset(TABLE, tmp_path / "t")
     assert terminal.text == ""
+
+
+def test_a_notebook_has_bars_without_a_terminal(
+    terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal._is_terminal = False
+    lance_core.write_dataset(TABLE, tmp_path / "t")
+    assert terminal.text == ""
+    shell = type("ZMQInteractiveShell", (), {})()
+    modules = {"IPython": SimpleNamespace(get_ipython=lambda: shell)}
+    monkeypatch.setattr(progress_bar.sys, "modules", modules)
+    monkeypatch.setattr(progress_bar.importlib.util, "find_spec", lambda name: None)
+    lance_core.write_dataset(TABLE, tmp_path / "u")
+    assert "write: 100 rows" in terminal.text

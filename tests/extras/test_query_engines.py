@@ -185,3 +185,22 @@ import pyarrow.dataset
 assert isinstance(ds, pyarrow.dataset.Dataset) and isinstance(ds, lance_core.LanceDataset)
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_lazy_frame_is_written_batch_by_batch(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"a": range(1000), "s": ["x", None] * 500})
+    lazy = frame.lazy().filter(pl.col("a") >= 500).with_columns(b=pl.col("a") * 2)
+    dataset = lance_core.write_dataset(lazy, tmp_path / "t", max_rows_per_file=300)
+    assert dataset.count_rows() == 500
+    assert dataset.schema.names == ["a", "s", "b"]
+    dataset.insert(frame.lazy().select("a", "s", b=pl.col("a")).head(0), mode="append")
+    assert dataset.count_rows() == 500
+    assert pl.DataFrame(dataset).equals(lazy.collect())
+
+
+def test_tables_and_fragments_are_streams_of_arrow(tmp_path: Path) -> None:
+    rows = pa.table({"a": range(10)})
+    dataset = lance_core.write_dataset(rows, tmp_path / "t", max_rows_per_file=6)
+    assert pa.table(dataset) == rows
+    assert pa.table(dataset.get_fragments()[1]) == rows.slice(6)
+    assert pa.RecordBatchReader.from_stream(dataset).read_all() == rows

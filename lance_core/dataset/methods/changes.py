@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import pyarrow as pa
 
@@ -30,13 +30,16 @@ from lance_core.dataset.write.retry_on_conflict import (
     RETRY_TIMEOUT,
     ConflictRetries,
 )
-from lance_core.dataset.write.write import APPEND, file_version, write
+from lance_core.dataset.write.write import APPEND, AllWriteArguments, file_version, write
 from lance_core.errors import UnsupportedFeatureError, warn_caller
 from lance_core.imports.on_demand import lazy_module
+from lance_core.plugins import get_manager
 from lance_core.store.secret import hide_secrets, hide_secrets_in
 from lance_core.table.transactions.operations import UpdateBases
 
 if TYPE_CHECKING:
+    import os
+
     import pyarrow.compute as pc
 
     from lance_core.dataset import merge_insert as merging
@@ -66,9 +69,33 @@ class ChangeMethods(DatasetBase):
     def insert(
         self, data: ReaderLike, *, mode: Mode = "append", **options: Unpack[InsertArguments]
     ) -> None:
-        """Write rows like `lance_core.write_dataset`, and move to the new version."""
+        """Write rows like `lance_core.write_dataset`, and move to the new version.
+
+        ``mode``: ``"append"`` adds the rows, ``"overwrite"`` replaces all. The write is based on
+        the open version. See `lance_core.write_dataset` for the other arguments and errors.
+        """
         schema = options.pop("schema", None)
         self._snapshot = write(data, self, schema, mode, options)
+
+    @classmethod
+    def from_pydantic_model(
+        cls,
+        model_class: Any,
+        data: Sequence[Any],
+        uri: str | os.PathLike[str] | None = None,
+        mode: Mode = "create",
+        **kwargs: Unpack[AllWriteArguments],
+    ) -> Self:
+        """Write instances of a pydantic model as the rows of a table.
+
+        ``uri``: by default the name of the class in snake case. Other arguments are those of
+        `lance_core.write_dataset`. Needs the extra ``arrays``. Raises ``TypeError`` for instances
+        of other classes and `InvalidInputError` for none.
+        """
+        hide_secrets_in(kwargs)  # type: ignore[arg-type]  # a TypedDict is a dictionary, too
+        rows_of: Any = get_manager().tool("from_pydantic_model")
+        rows, where = rows_of(model_class, data, uri)
+        return cls.of(write(rows, where, None, mode, kwargs))
 
     def delete(
         self,

@@ -158,7 +158,11 @@ class HistoryMethods(DatasetBase):
         storage_options: Mapping[str, str] | None = None,
         **options: Unpack[CloneArguments],
     ) -> Self:
-        """Create a table with copies of all files of a version; see `shallow_clone`."""
+        """Create a table with copies of all files of a version, which needs its source no more.
+
+        Files in base paths are copied as well, so the clone has none. See `shallow_clone` for the
+        arguments and errors.
+        """
         storage_options = hide_secrets(storage_options)
         defaults = options.pop("default_scan_options", None)
         _check(options)
@@ -168,5 +172,7 @@ class HistoryMethods(DatasetBase):
 
 def _check(options: Mapping[str, Any]) -> None:
     open_dataset.check_options(options)
+    if options.get("base_store_params"):
+        raise UnsupportedFeatureError("a clone has the 'base_store_params' of its source")
     if options.get("namespace_client") is not None or options.get("table_id") is not None:
         raise UnsupportedFeatureError("a clone cannot be made in a namespace: name its target_path")

@@ -98,7 +98,14 @@ class ReadMethods(DatasetBase):
         filter: str | pc.Expression | None = None,
         **options: Unpack[ScanArguments],
     ) -> pa.Table:
-        """Read rows as a table; see `scanner` for the options."""
+        """Read rows as a table.
+
+        ``columns``: names, or a mapping from names to SQL expressions; all columns if None.
+        ``filter``: SQL or a pyarrow expression; ``limit`` and ``offset`` count rows that match it.
+        ``order_by``: columns to sort by. ``with_row_id`` and ``with_row_address`` add ``_rowid``
+        and ``_rowaddr``. ``nearest`` and ``full_text_query``: searches. See `scanner` for all
+        arguments and errors.
+        """
         with self._snapshot.turn:
             # As a scanner does, without one: a scanner keeps what its other methods need.
             arguments = {"columns": columns, "filter": filter, **options}
@@ -111,7 +118,11 @@ class ReadMethods(DatasetBase):
         filter: str | pc.Expression | None = None,
         **options: Unpack[ScanArguments],
     ) -> Iterator[pa.RecordBatch]:
-        """Read rows as a stream of batches; see `scanner` for the options."""
+        """Read rows as a stream of batches, whose memory does not grow with the table.
+
+        ``batch_size``: maximum rows of a batch; ``batch_size_bytes``: its approximate bytes. See
+        `to_table` for the most used arguments, `scanner` for all of them and for errors.
+        """
         return self.scanner(columns, filter, **options).to_batches()
 
     def to_pandas(
@@ -124,6 +135,10 @@ class ReadMethods(DatasetBase):
         of_scan, of_pandas = split_options(options)
         return self.scanner(columns, filter, **of_scan).to_pandas(**of_pandas)
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows for whatever reads Arrow's streams, such as ``pyarrow.table(dataset)``."""
+        return self.scanner().to_reader().__arrow_c_stream__(requested_schema)
+
     def sql(self, sql: str) -> SqlQueryBuilder:
         """A query over this version, which is the table ``dataset``; DataFusion runs it.
 
@@ -134,7 +149,11 @@ class ReadMethods(DatasetBase):
         return queries.SqlQueryBuilder(self, sql)
 
     def head(self, num_rows: int, **options: Unpack[HeadArguments]) -> pa.Table:
-        """The first ``num_rows`` rows; see `scanner` for the options."""
+        """The first ``num_rows`` rows as a table.
+
+        With ``filter`` the first that match it, with ``order_by`` those that come first in this
+        order. See `scanner` for all arguments and errors.
+        """
         return self.to_table(limit=num_rows, **options)
 
     def slice(self, start: int, end: int, columns: Columns = None) -> pa.Table:
@@ -284,7 +303,11 @@ class ReadMethods(DatasetBase):
     def count_rows(
         self, filter: str | pc.Expression | None = None, **options: Unpack[ScanArguments]
     ) -> int:
-        """The number of rows that satisfy ``filter``; without a filter, reads only the manifest."""
+        """The number of rows that satisfy ``filter``; without a filter, reads only the manifest.
+
+        Other arguments are those of `scanner` that choose rows, such as ``fragments``, ``limit``
+        and ``use_scalar_index``.
+        """
         if filter is None and not options:
             return self._snapshot.num_rows
         arguments = {"columns": [], "filter": filter, **options}

@@ -1,4 +1,4 @@
-"""Progress bars of writes that take long, if tqdm is installed and errors go to a terminal.
+"""Progress bars of writes that take long, if tqdm is installed, on a terminal or in a notebook.
 
 The environment variable ``TQDM_DISABLE=1`` turns them off.
 """
@@ -6,6 +6,7 @@ The environment variable ``TQDM_DISABLE=1`` turns them off.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -38,11 +39,20 @@ def progress_bar(what: str, total: int | None = None) -> Iterator[Callable[[int]
 
 def _tqdm() -> Callable[..., contextlib.AbstractContextManager[Any]] | None:
     """The class of bars, None if there are none."""
-    if sys.stderr is None or not sys.stderr.isatty():
+    in_notebook = _in_notebook()
+    if not in_notebook and (sys.stderr is None or not sys.stderr.isatty()):
         return None
     try:
-        from tqdm import tqdm
+        is_graphic = in_notebook and importlib.util.find_spec("ipywidgets") is not None
+        tqdm = importlib.import_module("tqdm.notebook" if is_graphic else "tqdm").tqdm
     except ImportError:
         return None
     bar_class: Callable[..., contextlib.AbstractContextManager[Any]] = tqdm
     return bar_class
+
+
+def _in_notebook() -> bool:
+    """True if this code runs in a notebook, which shows what a kernel sends."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return type(shell).__name__ == "ZMQInteractiveShell"

@@ -11,8 +11,9 @@ import pyarrow as pa
 from lance_core.errors import InvalidInputError, SchemaMismatchError
 
 ReaderLike = Any
-"""A table, record batch, reader, data frame, scanner, dataset, dict of columns, list of row dicts,
-an iterable of record batches (with ``schema``), or anything with ``__arrow_c_stream__``."""
+"""A table, record batch, reader, data frame, lazy frame of Polars, scanner, dataset, dict of
+columns, list of row dicts, an iterable of record batches (with ``schema``), or anything with
+``__arrow_c_stream__``."""
 
 
 _NOTHING = object()
@@ -45,6 +46,8 @@ def _reader(data: ReaderLike, schema: pa.Schema | None) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_batches(data.schema, [data])
     if _is_pandas(data):
         return pa.Table.from_pandas(data, schema=schema).to_reader()
+    if _is_lazy_frame(data):
+        return _from_lazy_frame(data, schema)
     if hasattr(data, "to_reader"):
         return data.to_reader()
     if hasattr(data, "scanner"):
@@ -62,6 +65,25 @@ def _is_pandas(data: object) -> bool:
     """True for a pandas data frame, without importing pandas."""
     data_class = type(data)
     return data_class.__module__.split(".")[0] == "pandas" and data_class.__name__ == "DataFrame"
+
+
+def _is_lazy_frame(data: object) -> bool:
+    """True for a lazy frame of Polars, without importing Polars."""
+    data_class = type(data)
+    return data_class.__module__.split(".")[0] == "polars" and data_class.__name__ == "LazyFrame"
+
+
+def _from_lazy_frame(data: Any, schema: pa.Schema | None) -> pa.RecordBatchReader:
+    """The rows of a lazy frame, computed batch by batch as they are read."""
+    if schema is None:
+        empty = data.collect_schema().to_frame()
+        schema = pa.RecordBatchReader.from_stream(empty).schema
+    parts = (
+        batch
+        for frame in data.collect_batches()
+        for batch in pa.RecordBatchReader.from_stream(frame)
+    )
+    return pa.RecordBatchReader.from_batches(schema, _batches(parts, schema))
 
 
 def _from_iterable(data: Iterable[Any], schema: pa.Schema | None) -> pa.RecordBatchReader:
