@@ -53,13 +53,13 @@ PARTS = {
     analyzers: {"index", "datafile", "table", "encodings", "schema", "store", "file_version"},
     searches: {"index", "datafile", "table", "encodings", "schema", "store", "file_version"},
     stores: {"store"},
-    tools: set(),
+    tools: {"schema", "table", "file_version"},
 }
 """What each module of the package imports of the core."""
 
 SHARED = {
-    *("_pb", "_version", "byte_ranges", "concurrency", "dataset", "error_texts", "errors"),
-    *("fast_paths", "hookspecs", "imports", "lazy_dataclass", "observation"),
+    *("_pb", "_version", "byte_ranges", "checksums", "concurrency", "dataset", "error_texts"),
+    *("errors", "fast_paths", "hookspecs", "imports", "lazy_dataclass", "observation"),
 }
 """What any of them may import; of `dataset`, only the functions that import it on demand."""
 
