@@ -14,9 +14,11 @@ import lance_core as lance
 from lance_core._pb import file_pb2, table_pb2
 from lance_core.encodings.arrow.strings import is_variable
 from tests.fuzz.container import Parsed
+from tests.fuzz.unsealed import without_checksums
 from tests.table_surgery import edit_manifest
 
 
+@without_checksums
 def write_early(table: pa.Table, uri: str, **options: int) -> lance.LanceDataset:
     """Write a table without lists of bytes of its own, as one version of an early table."""
     columns = {name: _byte_lists(table[name].combine_chunks()) for name in table.column_names}

@@ -14,7 +14,7 @@ import pytest
 import lance_core
 from tests.each_case import each_case
 
-pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
+pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk", "without_checksums")
 
 Maker = Callable[[], pa.Table]
 

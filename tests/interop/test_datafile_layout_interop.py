@@ -13,18 +13,10 @@ import pytest
 from lance.file import LanceFileReader as TheirReader
 from lance.file import LanceFileWriter as TheirWriter
 
-from lance_core.checksums import environment
 from lance_core.file import LanceFileReader as OurReader
 from lance_core.file import LanceFileWriter as OurWriter
 
-
-@pytest.fixture(autouse=True)
-def _as_pylance(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files of pylance have no checksums."""
-    monkeypatch.setattr(environment, "WRITTEN", "no")
-
-
-pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
+pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk", "without_checksums")
 
 Writer = type[OurWriter | TheirWriter]
 MIB = 1 << 20

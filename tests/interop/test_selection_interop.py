@@ -24,7 +24,7 @@ from tests.interop.selection_cases import (
 )
 from tests.interop.stored_pages import pages_of
 
-pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
+pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk", "without_checksums")
 
 VERSIONS = ("2.1", "2.2")
 

@@ -23,6 +23,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.table.fragments.deletion import encode_deletions
+from tests.fuzz.unsealed import without_checksums
 from tests.table_surgery import delete_rows, edit_fragment, edit_manifest, replace_deletion_file
 from tests.unit.dataset.conftest import rows
 
@@ -288,6 +289,7 @@ def test_offsets_past_the_end_are_corrupt(
 
 
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
+@without_checksums
 def test_buffers_that_are_not_aligned_are_read_if_they_need_not_be(uri: str, version: str) -> None:
     """Only the pages of other writers are not aligned, and Arrow wants them to be."""
     table = pa.table(

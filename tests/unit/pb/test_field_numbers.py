@@ -41,6 +41,7 @@ SCALARS = {
     FieldDescriptor.TYPE_BOOL: "bool",
     FieldDescriptor.TYPE_BYTES: "bytes",
     FieldDescriptor.TYPE_DOUBLE: "double",
+    FieldDescriptor.TYPE_FIXED32: "fixed32",
     FieldDescriptor.TYPE_INT32: "int32",
     FieldDescriptor.TYPE_INT64: "int64",
     FieldDescriptor.TYPE_STRING: "string",
@@ -51,7 +52,8 @@ SCALARS = {
 # Each line: field numbers and types of a message, in order of the numbers.
 # `*` repeated, `?` explicit presence, `a->b` a map.
 PINNED = {
-    "lance.file.FileDescriptor": "1 schema Schema, 2 length uint64",
+    "lance.file.FileDescriptor": "1 schema Schema, 2 length uint64,"
+    " 1703 global_buffer_crc32c *fixed32",
     "lance.file.Schema": "1 fields *Field, 5 metadata string->bytes",
     "lance.file.Metadata": "1 manifest_position uint64, 2 batch_offsets *int32,"
     " 3 page_table_position uint64, 5 statistics StatisticsMetadata",
@@ -64,7 +66,7 @@ PINNED = {
     "lance.file.v2.ColumnMetadata": "1 encoding Encoding, 2 pages *Page,"
     " 3 buffer_offsets *uint64, 4 buffer_sizes *uint64",
     "lance.file.v2.ColumnMetadata.Page": "1 buffer_offsets *uint64, 2 buffer_sizes *uint64,"
-    " 3 length uint64, 4 encoding Encoding, 5 priority uint64",
+    " 3 length uint64, 4 encoding Encoding, 5 priority uint64, 1701 buffer_crc32c *fixed32",
     "lance.encodings.ArrayEncoding": "1 flat Flat, 2 nullable Nullable,"
     " 3 fixed_size_list FixedSizeList, 4 list List, 5 struct SimpleStruct, 6 binary Binary,"
     " 7 dictionary Dictionary, 8 fsst Fsst, 9 packed_struct PackedStruct,"
@@ -179,7 +181,8 @@ PINNED = {
     "lance.table.EncodedU64Array.U64Array": "2 values bytes",
     "lance.table.RowDatasetVersionRun": "1 span U64Segment, 2 version uint64",
     "lance_core.frames.ManifestFrame": "1 fields *bytes, 2 fragments *bytes",
-    "lance_core.frames.DescriptorFrame": "1 schema bytes, 2 length uint64",
+    "lance_core.frames.DescriptorFrame": "1 schema bytes, 2 length uint64,"
+    " 1703 global_buffer_crc32c *fixed32",
     "lance_core.encodings.ForeignValues": "1 type_url string, 2 distribution string,"
     " 3 num_values uint64, 4 values_per_block uint32, 5 block_bytes *uint64",
 }
