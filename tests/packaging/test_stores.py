@@ -11,6 +11,7 @@ import pytest
 
 import lance_core_dynamodb
 from lance_core.plugins.known_plugins import EXTRA_OF_HANDLER, EXTRA_OF_SCHEME
+from tests.examples import only_on_spark_in_full
 from tests.packaging.distributions import distributions_in, linked
 from tests.packaging.environments import ROOT, Environment, lowest_versions
 from tests.servers.azurite import running_azurite
@@ -120,6 +121,7 @@ def test_an_extra_brings_all_that_its_plugin_needs(
     assert table.strip() == READ_BACK
 
 
+@only_on_spark_in_full  # tox -e lowest-each has each of them, too
 def test_the_lowest_versions_that_plugins_take_are_enough(
     core: Environment, places: Places, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 import lance_core as lance
 from lance_core_testing import RankedIndexTests
 from lance_core_vector.plugin import KINDS, lance_index_types, lance_searches
+from tests.examples import share
 
 ROWS, WIDTH, PARTITIONS = 420, 8, 3
 PARAMETERS: dict[str, dict[str, Any]] = {
@@ -76,4 +77,6 @@ def _tests_of(number: int, kind: str) -> type[KindTests]:
     return type(name, (KindTests,), {"parameters": parameters})
 
 
-globals().update({one.__name__: one for one in (_tests_of(n, k) for n, k in enumerate(KINDS))})
+TESTS = [_tests_of(number, kind) for number, kind in enumerate(KINDS)]
+# Every third kind here, all of them in `tox -e matrix`.
+globals().update({tests.__name__: tests for tests in share(TESTS, 3, turn=1)})

@@ -1,7 +1,7 @@
 """Tables on S3 and a cluster of two executors: who finds what, and what stays secret.
 
 All of it happens once, in a job that is submitted (`tests.cloud.spark.cluster`): the environment of
-Spark's processes is that in which its Java began.
+Spark's processes is that in which its Java began. `tox -e soak-spark` runs it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import lance_core_dynamodb
 from examples.flights.source import ARRIVING
 from examples.flights.tables import Lake
 from lance_core_s3.options import ALIASES, SECRETS
-from tests.examples import IS_FULL_RUN, only_on_spark_in_full, share
+from tests.examples import only_on_spark_in_full, share
 from tests.servers.moto import ACCESS_KEY, REGION, Moto
 from tests.spark.faults.spark_home import spark_home
 from tests.spark.java import ENVIRONMENT
@@ -32,12 +32,12 @@ LIMIT = 600
 """Seconds, on a busy machine."""
 
 JOBS = (
-    *(("flights", "external", "documented") if IS_FULL_RUN else ()),
-    *("modules", "given", "every_name", "without_plugin", "calls", "show", "killed"),
+    *("flights", "external", "documented", "modules", "given", "every_name", "without_plugin"),
+    *("calls", "show", "killed"),
 )
 PLUGIN = "plugin.zip"
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("cluster")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("cluster"), only_on_spark_in_full]
 
 CANARY = "canary5f0c"
 CUSTOMER_KEY = (CANARY * 5)[:42] + "A="
@@ -162,7 +162,6 @@ def told(
     return found
 
 
-@only_on_spark_in_full
 def test_the_main_example_runs_on_s3_without_a_word_about_credentials(
     told: dict[str, Any], moto: Moto, bucket: str
 ) -> None:
@@ -186,7 +185,6 @@ def test_a_job_survives_an_executor_that_dies(told: dict[str, Any]) -> None:
     assert told["killed"] == []
 
 
-@only_on_spark_in_full
 def test_dynamodb_decides_about_the_driver_s_commits(
     told: dict[str, Any], ddb: dict[str, str], bucket: str
 ) -> None:
@@ -201,7 +199,6 @@ def test_credentials_as_options_reach_executors(told: dict[str, Any]) -> None:
     assert told["given"] == 6 + 12
 
 
-@only_on_spark_in_full
 def test_the_example_of_the_documentation_does_what_it_says(
     told: dict[str, Any], moto: Moto
 ) -> None:

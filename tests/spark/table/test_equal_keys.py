@@ -15,6 +15,7 @@ from lance_core_spark.table import equal_keys as searching
 from lance_core_spark.table.equal_keys import equal_keys
 from lance_core_spark.table.target import Target
 from tests.each_case import each_case
+from tests.examples import share
 
 SOURCE = st.StructType(
     [
@@ -85,7 +86,7 @@ def test_without_alias_only_names_of_one_side_are_keys() -> None:
     assert found == {"id": "k", "s": "word"}
 
 
-@each_case("keys", [["a"], ["s"], ["s", "a"]])
+@each_case("keys", share([["a"], ["s"], ["s", "a"]], 3, turn=2))
 def test_the_pairs_are_those_of_a_join(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: list[str]
 ) -> None:
