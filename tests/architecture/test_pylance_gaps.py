@@ -17,7 +17,7 @@ from typing import Any
 from lance_core.dataset import arguments as of_tables
 from lance_core.dataset.values import compaction as of_compactions
 from lance_core.dataset.write import write as of_writes
-from lance_core.errors import PluginNotFoundError
+from lance_core.errors import PluginLoadError, PluginNotFoundError
 from tests.golden.pylance_names import Arguments, parameters, shown, stored
 
 LISTING = Path(__file__).with_name("pylance_gaps.txt")
@@ -91,8 +91,8 @@ def member(holder: Any, name: str) -> Any:
         value = inspect.getattr_static(holder, name, None)
         value = getattr(holder, name) if value is None else value
         return UNKNOWN if value is None else value
-    except PluginNotFoundError:
-        return UNKNOWN  # that of a plugin which is not installed
+    except (PluginLoadError, PluginNotFoundError):
+        return UNKNOWN  # that of a plugin which, or whose library, is not installed
 
 
 def differences(path: str, theirs: Arguments, function: Any) -> Iterator[str]:
