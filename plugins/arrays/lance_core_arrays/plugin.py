@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from lance_core.hookspecs import ToolSpec, hookimpl
 
 _NAMES = {
@@ -30,5 +32,6 @@ def lance_tools() -> list[ToolSpec]:
     return [
         ToolSpec(f"lance_core_arrays.{module}:{name}")
         for module, names in _NAMES.items()
+        if module != "pandas_bfloat16" or find_spec("pandas")
         for name in names
     ]
