@@ -25,6 +25,9 @@ _NAMES = {
     ),
 }
 
+_LIBRARIES = {"pandas_bfloat16": "pandas", "pydantic_schemas": "pydantic"}
+"""Modules with classes of libraries that may be missing; then there are no such classes."""
+
 
 @hookimpl
 def lance_tools() -> list[ToolSpec]:
@@ -32,6 +35,6 @@ def lance_tools() -> list[ToolSpec]:
     return [
         ToolSpec(f"lance_core_arrays.{module}:{name}")
         for module, names in _NAMES.items()
-        if module != "pandas_bfloat16" or find_spec("pandas")
+        if module not in _LIBRARIES or find_spec(_LIBRARIES[module])
         for name in names
     ]
