@@ -31,14 +31,17 @@ Encoder = Callable[[npt.NDArray[Any]], Any]
 """Takes pixels, the first axis being the image, and returns an array of encoded images."""
 
 
-class ImageURIType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow is not typed
-    """URIs of images; stored as ``string`` or ``large_string``."""
+class _OneValueType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow is not typed
+    """An image that is one value, as text or bytes; the type has no parameters."""
 
-    def __init__(self, storage_type: pa.DataType = _STRING) -> None:
-        """Raises ``ValueError`` for another storage type."""
-        if storage_type not in (pa.string(), pa.large_string()):
-            raise ValueError(f"URIs of images are strings, not {storage_type}")
-        super().__init__(storage_type, IMAGE_URI)
+    _name: str
+    _what: str
+    _stored: tuple[pa.DataType, ...]
+
+    def __init__(self, storage_type: pa.DataType) -> None:
+        if storage_type not in self._stored:
+            raise ValueError(f"{self._what}, not {storage_type}")
+        super().__init__(storage_type, self._name)
 
     def __arrow_ext_serialize__(self) -> bytes:
         return b""
@@ -46,6 +49,17 @@ class ImageURIType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow is not ty
     @classmethod
     def __arrow_ext_deserialize__(cls, storage_type: pa.DataType, serialized: bytes) -> Self:
         return cls(storage_type)
+
+
+class ImageURIType(_OneValueType):
+    """URIs of images; stored as ``string`` or ``large_string``."""
+
+    _name, _what = IMAGE_URI, "URIs of images are strings"
+    _stored = (_STRING, pa.large_string())
+
+    def __init__(self, storage_type: pa.DataType = _STRING) -> None:
+        """Raises ``ValueError`` for another storage type."""
+        super().__init__(storage_type)
 
     def __arrow_ext_class__(self) -> type[pa.ExtensionArray]:
         return ImageURIArray
@@ -54,21 +68,15 @@ class ImageURIType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow is not ty
         return ImageURIScalar
 
 
-class EncodedImageType(pa.ExtensionType):  # type: ignore[misc]
+class EncodedImageType(_OneValueType):
     """Images as the bytes of files, such as PNG or JPEG; stored as ``binary``, ``large_binary``."""
+
+    _name, _what = ENCODED_IMAGE, "encoded images are binary"
+    _stored = (_BINARY, pa.large_binary())
 
     def __init__(self, storage_type: pa.DataType = _BINARY) -> None:
         """Raises ``ValueError`` for another storage type."""
-        if storage_type not in (pa.binary(), pa.large_binary()):
-            raise ValueError(f"encoded images are binary, not {storage_type}")
-        super().__init__(storage_type, ENCODED_IMAGE)
-
-    def __arrow_ext_serialize__(self) -> bytes:
-        return b""
-
-    @classmethod
-    def __arrow_ext_deserialize__(cls, storage_type: pa.DataType, serialized: bytes) -> Self:
-        return cls(storage_type)
+        super().__init__(storage_type)
 
     def __arrow_ext_class__(self) -> type[pa.ExtensionArray]:
         return EncodedImageArray

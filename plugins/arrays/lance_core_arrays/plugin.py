@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
 
 from lance_core.hookspecs import ToolSpec, hookimpl
 
@@ -35,6 +35,6 @@ def lance_tools() -> list[ToolSpec]:
     return [
         ToolSpec(f"lance_core_arrays.{module}:{name}")
         for module, names in _NAMES.items()
-        if module not in _LIBRARIES or find_spec(_LIBRARIES[module])
+        if module not in _LIBRARIES or PathFinder.find_spec(_LIBRARIES[module])
         for name in names
     ]

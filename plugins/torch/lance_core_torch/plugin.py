@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
 
 from lance_core.hookspecs import ToolSpec, hookimpl
 
@@ -22,7 +22,7 @@ _DATA_SETS = {
 @hookimpl
 def lance_tools() -> list[ToolSpec]:
     """Data sets of PyTorch, and samplers."""
-    modules = {**_SAMPLERS, **(_DATA_SETS if find_spec("torch") else {})}
+    modules = {**_SAMPLERS, **(_DATA_SETS if PathFinder.find_spec("torch") else {})}
     return [
         ToolSpec(f"lance_core_torch.{module}:{name}")
         for module, names in modules.items()
