@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from lance_core.checksums.crc32c import BLOCK_BYTES, crc32c_loop, num_blocks
 from lance_core.datafile.column_metadata import parse_column_metadata
 from lance_core.datafile.footer import TABLE_ENTRY
 from lance_core.datafile.page_messages import SLACK, PageMessages, single_pages
+from lance_core.datafile.raw_columns import RawColumns, column_ranges
 from lance_core.datafile.varints import gather
 from lance_core.encodings.arrow.spans import edges_of, spans_index
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
@@ -26,22 +27,6 @@ if TYPE_CHECKING:
 
 Read = Callable[[Sequence[ByteRange]], Sequence[pa.Buffer]]
 """Reads ranges of a file."""
-
-
-class RawColumns(Protocol):
-    """The serialized metadata of the columns of a file; see `lance_core.datafile.metadata`."""
-
-    @property
-    def position(self) -> int:
-        """The position in the file of the column metadata."""
-
-    @property
-    def raw_table(self) -> bytes:
-        """The column offsets table."""
-
-    @property
-    def raw_metadata(self) -> bytes:
-        """The serialized ``ColumnMetadata`` messages, from `position` on."""
 
 
 BATCH_BYTES = 16 << 20
@@ -176,15 +161,8 @@ class _Table(NamedTuple):
     @classmethod
     def of(cls, files: Sequence[RawColumns]) -> _Table:
         raw = b"".join([*(file.raw_metadata for file in files), SLACK])
-        table = np.frombuffer(b"".join([file.raw_table for file in files]), "<u8")
-        table = table.astype(np.int64).reshape(-1, 2)
-        owners = np.repeat(
-            np.arange(len(files)), [len(file.raw_table) // TABLE_ENTRY for file in files]
-        )
-        sizes = np.array([len(file.raw_metadata) for file in files], np.int64)
-        positions = np.array([file.position for file in files], np.int64)
-        begins = table[:, 0] + (edges_of(sizes)[:-1] - positions)[owners]
-        return cls(raw, begins, begins + table[:, 1], owners)
+        counts = [len(file.raw_table) // TABLE_ENTRY for file in files]
+        return cls(raw, *column_ranges(files), np.repeat(np.arange(len(files)), counts))
 
 
 class _Buffers(NamedTuple):

@@ -30,6 +30,7 @@ from lance_core.datafile.page_messages import (
     single_pages,
 )
 from lance_core.datafile.parallel import as_ready
+from lance_core.datafile.raw_columns import RawColumns, column_ranges
 from lance_core.datafile.reader import FileReader
 from lance_core.datafile.varints import Bytes as ByteArray
 from lance_core.datafile.varints import Ints, Ragged
@@ -143,6 +144,7 @@ __all__ = [
     "Place",
     "Ragged",
     "RangeArrays",
+    "RawColumns",
     "SimpleStruct",
     "Target",
     "VariableWidth",
@@ -154,6 +156,7 @@ __all__ = [
     "chunk_parts",
     "chunk_words",
     "column_of",
+    "column_ranges",
     "data_file_name",
     "data_file_path",
     "decode_field",

@@ -18,6 +18,7 @@ from lance_core.hookspecs.stored_pages import (
     FileReader,
     Fragment,
     Ints,
+    RawColumns,
     in_order,
     read_columns,
 )
@@ -27,7 +28,7 @@ from lance_core_compaction.page_copy.field_layout import FieldLayout
 from lance_core_compaction.page_copy.file_bytes import SourceFile
 from lance_core_compaction.page_copy.file_copy import STANDARD_ENCODING, CopyInput
 from lance_core_compaction.page_copy.pieces import NO_COPY, SourceRows
-from lance_core_compaction.page_copy.source_pages import RawColumns, SourcePages, source_pages
+from lance_core_compaction.page_copy.source_pages import SourcePages, source_pages
 
 
 def copy_inputs(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from lance_core.hookspecs.stored_pages import (
     ByteArray,
     Ints,
     PageMessages,
+    RawColumns,
+    column_ranges,
     single_pages,
 )
 
@@ -98,22 +100,6 @@ class SourcePages:
         return edges_of(self.sizes)[self.first_buffer]
 
 
-class RawColumns(Protocol):
-    """The serialized metadata of the columns of a file; see `lance_core.datafile.metadata`."""
-
-    @property
-    def position(self) -> int:
-        """The position in the file of the column metadata, at which the data ends."""
-
-    @property
-    def raw_table(self) -> bytes:
-        """The column offsets table."""
-
-    @property
-    def raw_metadata(self) -> bytes:
-        """The serialized ``ColumnMetadata`` messages, from `position` on."""
-
-
 def source_pages(files: Sequence[RawColumns], paths: Sequence[str]) -> SourcePages:
     """Parse the column metadata of ``files``; ``paths`` name the files in errors.
 
@@ -136,7 +122,7 @@ def source_pages(files: Sequence[RawColumns], paths: Sequence[str]) -> SourcePag
 def _parse(files: Sequence[RawColumns]) -> SourcePages:
     raw = b"".join([*(file.raw_metadata for file in files), SLACK])
     data = np.frombuffer(raw, np.uint8)
-    begins, ends = _column_ranges(files)
+    begins, ends = column_ranges(files)
     columns = _single_pages(data, begins, ends) or _columns(raw, begins, ends)
     pages = PageMessages(data, columns.starts, columns.stops)
     counts = [len(file.raw_table) // TABLE_ENTRY for file in files]
@@ -162,21 +148,6 @@ def _parse(files: Sequence[RawColumns]) -> SourcePages:
         pages.sizes,
         data_ends,
     )
-
-
-def _column_ranges(files: Sequence[RawColumns]) -> tuple[Ints, Ints]:
-    """The byte ranges of all ``ColumnMetadata`` messages in the metadata of all ``files``."""
-    raw = b"".join([file.raw_table for file in files])
-    table = np.frombuffer(raw, "<u8").astype(np.int64).reshape(-1, 2)
-    counts = [len(file.raw_table) // TABLE_ENTRY for file in files]
-    sizes = np.array([len(file.raw_metadata) for file in files], np.int64)
-    positions = np.array([file.position for file in files], np.int64)
-    begins = table[:, 0] - np.repeat(positions, counts)
-    rest = np.repeat(sizes, counts) - begins
-    if ((begins < 0) | (rest < 0) | (table[:, 1] < 0) | (table[:, 1] > rest)).any():
-        raise CorruptFileError("a column is outside of the column metadata")
-    begins += np.repeat(edges_of(sizes)[:-1], counts)
-    return begins, begins + table[:, 1]
 
 
 class _Columns(NamedTuple):
